@@ -1,0 +1,61 @@
+#pragma once
+// The port through which all domain code sees time. One thread; callbacks run on that thread.
+
+#include <cstdint>
+#include <functional>
+
+#include "base/units.h"
+
+namespace pallas {
+
+using TimerId = std::uint64_t;  // 0 is never a timer
+
+class Clock {
+ public:
+  virtual ~Clock() = default;
+
+  virtual TimePoint now() const = 0;
+  // Calls `callback` once, at `when` or as soon after it as the thread is free, never from inside
+  // this call.
+  virtual TimerId at(TimePoint when, std::function<void()> callback) = 0;
+  // No effect on a timer that has fired or was cancelled.
+  virtual void cancel(TimerId timer) = 0;
+
+  TimerId after(Duration delay, std::function<void()> callback) {
+    return at(now() + delay, std::move(callback));
+  }
+};
+
+// A timer that is cancelled with its owner and re-armed in place.
+class Timer {
+ public:
+  explicit Timer(Clock& clock) : clock_(&clock) {}
+  ~Timer() { cancel(); }
+  Timer(const Timer&) = delete;
+  Timer& operator=(const Timer&) = delete;
+
+  void arm_at(TimePoint when, std::function<void()> callback) {
+    cancel();
+    when_ = when;
+    id_ = clock_->at(when, [this, call = std::move(callback)] {
+      id_ = 0;
+      auto run = call;  // the callback may re-arm or destroy this timer
+      run();
+    });
+  }
+  void arm(Duration delay, std::function<void()> callback) {
+    arm_at(clock_->now() + delay, std::move(callback));
+  }
+  void cancel() {
+    if (id_ != 0) clock_->cancel(std::exchange(id_, 0));
+  }
+  bool armed() const { return id_ != 0; }
+  TimePoint when() const { return when_; }
+
+ private:
+  Clock* clock_;
+  TimerId id_ = 0;
+  TimePoint when_{};
+};
+
+}  // namespace pallas

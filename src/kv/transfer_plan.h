@@ -1,0 +1,31 @@
+#pragma once
+// What a scheme decided (design.md, section 6), as a value: the session protocol executes any of
+// it, and it travels to the target in HandoverRequest.
+
+#include <cstdint>
+#include <string>
+
+#include "base/units.h"
+
+namespace pallas::kv {
+
+// In which order the source sends what it sends.
+enum class SendOrder : std::uint8_t { kNothing = 0, kOldestFirst = 1, kHighestFirst = 2 };
+
+struct TransferPlan {
+  std::string scheme;  // its name, for reports
+  bool relay = false;  // detour: the source goes on decoding, the target relays
+  // The target prefills [0, recompute_end) upward from 0, as far as no received rows cover it.
+  // What of [0, n) nobody sends is recomputed after SnStatusTransfer.
+  TokenPosition recompute_end = 0;
+  SendOrder order = SendOrder::kNothing;
+  TokenPosition send_begin = 0;  // the source sends completed blocks at or above it
+  bool meet = false;             // two-front: the source sends down to the target's front
+  bool partial_ranges = false;   // also ranges below a block, when the link is idle
+  double window_s = 0;           // T_w as planned
+  double expected_in_s = 0;      // predicted time to the handover when made; 0: now
+  double expected_sit_s = 0;     // what the plan predicts
+  friend bool operator==(const TransferPlan&, const TransferPlan&) = default;
+};
+
+}  // namespace pallas::kv

@@ -1,0 +1,53 @@
+#pragma once
+// Settings of one gNB's logic. The program reads them from gnb.toml and flags (apps/pallas); every
+// field is a setting there by the same name.
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "wire/messages.h"
+
+namespace pallas::node {
+
+struct NodeConfig {
+  NodeId name;
+  std::map<CellId, NodeId> cells;  // rule 18: which gNB serves a cell
+  std::string scheme = "two-front";
+  wire::Consistency default_consistency = wire::Consistency::kPreferExact;
+
+  // Planning.
+  double alpha = 0.8;
+  Duration control_period{std::chrono::milliseconds(100)};
+  Duration t_max{std::chrono::seconds(5)};                     // largest window, T_max
+  Duration window_margin{std::chrono::milliseconds(300)};      // two-front starts this much earlier
+  double ewma = 0.3;                                           // weight of a new rate sample
+  std::optional<BytesPerSecond> initial_goodput;               // until one is measured (rule 17)
+  Duration prefer_exact_wait{std::chrono::milliseconds(500)};  // what `prefer-exact` waits at most
+
+  // Clocks of the protocol rules.
+  Duration lease{std::chrono::seconds(5)};
+  Duration frozen{std::chrono::seconds(30)};
+  Duration resume{std::chrono::seconds(300)};
+  Duration retain{std::chrono::seconds(10)};
+  Duration flap{std::chrono::seconds(2)};
+  Duration grace{std::chrono::seconds(10)};  // a resumable session without a UE goes on this long
+  Duration repeat{std::chrono::milliseconds(200)};  // HandoverSuccess, UeContextRelease again after
+  Duration peer_answer{std::chrono::seconds(1)};  // a claim without an answer: rebuild from tokens
+  Duration keep_alive{std::chrono::milliseconds(500)};  // comment to a waiting UE
+
+  // Limits.
+  std::uint32_t max_sessions = 1024;  // logs and tombstones included
+  std::uint64_t max_staged_bytes = 1ull << 30;
+  std::uint64_t max_staged_bytes_session = 512ull << 20;
+  std::uint32_t max_handover_reports = 1000;
+  std::vector<NodeId> mirrors;  // rule 16: always mirrored to these
+  bool mirror_on_prediction = true;
+  bool detour_chain = false;  // rule 14
+  double slo_ms = 100;
+};
+
+}  // namespace pallas::node

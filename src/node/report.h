@@ -1,0 +1,47 @@
+#pragma once
+// What happened in one handover, as the target saw it (completed by the source's figures that
+// travelled with the protocol). GET /v1/handovers shows them; the UE adds gap and SIT.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "base/units.h"
+
+namespace pallas::node {
+
+struct HandoverReport {
+  std::string id;  // "<session>:<epoch>"
+  SessionId session;
+  Epoch epoch;
+  std::string scheme;
+  NodeId source, target;
+  bool prepared = false;  // an acknowledged preparation existed when the UE attached
+  bool exact = false;     // token ids are those the source would have gone on to send
+  bool relay = false;
+  bool oracle = false;  // predictions came from a driver that knows the future
+  std::string
+      recovery;  // empty, or how an unprepared arrival was served: "retrieved", "mirror", "ue"
+
+  // Times of phases at the target; absent when it did not happen. Relative to the attach.
+  std::optional<double> request_ms;      // HandoverRequest came (negative: before)
+  std::optional<double> fronts_met_ms;   // all that was known then was covered
+  std::optional<double> status_ms;       // SnStatusTransfer came
+  std::optional<double> covered_ms;      // coverage of [0, n) complete
+  std::optional<double> first_token_ms;  // first own token emitted
+  std::optional<double> release_ack_ms;
+
+  double window_s = 0;  // planned T_w
+  double early_s = 0;   // T_early: from the moment the fronts met to the attach
+  double expected_sit_s = 0;
+  TokenPosition tokens_total = 0;       // n
+  TokenPosition tokens_recomputed = 0;  // prefilled at the target
+  TokenPosition tokens_replayed = 0;    // one per step
+  TokenPosition tokens_received = 0;    // rows attached
+  TokenPosition tokens_overlap = 0;     // received and not used, since computed already
+  std::uint64_t bytes = 0;              // KV bytes received
+  TokenPosition residual_tokens = 0;    // rows that came after the claim
+  std::string error;                    // why it failed, empty
+};
+
+}  // namespace pallas::node

@@ -1,0 +1,70 @@
+#pragma once
+// The decision: when preparation starts, what the target recomputes and what the source sends. A
+// scheme is one small class; the session protocol executes what it returns.
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "kv/transfer_plan.h"
+
+namespace pallas::plan {
+
+// What a scheme sees. Rates are effective ones (smoothed, under the load of the moment).
+struct PlanInput {
+  TokenPosition context = 0;  // K_curr: positions with KV at the source, >= 0
+  TokenPosition prompt = 0;   // of these, prompt positions at most
+  TokenPosition block_tokens = 16;
+  std::uint64_t kv_bytes_per_token = 0;   // s_KV > 0
+  TokensPerSecond prefill_rate;           // r_p of the target, > 0
+  TokensPerSecond decode_rate;            // r_d of this session, >= 0
+  std::optional<BytesPerSecond> goodput;  // B between the two, > 0; none: not known yet
+  Seconds remaining{0};                   // T_rem >= 0
+  bool at_handover = false;               // the UE is leaving now; remaining is 0
+  Seconds load{0};                        // T_load of the model at the target
+  Seconds activation{0};                  // T_0
+  // `exact`: generated positions must not be recomputed in chunks; the target then recomputes
+  // prompt positions only, and replays or receives the others.
+  bool recompute_prompt_only = false;
+  double alpha = 0.8;   // [0, 1]
+  Seconds step{0.1};    // grid step of Algorithm 1, > 0
+  Seconds t_max{5};     // largest window, > 0
+  Seconds margin{0.3};  // two-front: for the prediction's error and granularity, >= 0
+};
+
+// Fails with kInvalidArgument, naming the field, for NaN, negative rates, alpha outside [0, 1], ...
+Status check(const PlanInput& input);
+
+struct Decision {
+  bool trigger = false;   // start preparation now
+  kv::TransferPlan plan;  // what to do when triggered; filled also when not (for display)
+  Seconds window{0};      // T_w*: start when remaining <= window
+  Seconds expected_sit{0};
+  Seconds expected_early{0};
+  double expected_bytes = 0;
+  // When to look again at the latest, if nothing changes: remaining - window from now, >= 0.
+  Seconds look_again{0};
+};
+
+class Scheme {
+ public:
+  virtual ~Scheme() = default;
+  virtual std::string_view name() const = 0;
+  // One sentence for --help.
+  virtual std::string_view summary() const = 0;
+  // `input` has passed check(). Called each control period before the handover, and once with
+  // at_handover when the UE leaves unprepared (then trigger is true).
+  virtual Decision decide(const PlanInput& input) const = 0;
+};
+
+// All schemes that the protocol runs live, in the order of design.md: detour, full-copy, recompute,
+// ctho, pallas, pallas-no-rc, pallas-no-sm, two-front.
+std::vector<std::string_view> scheme_names();
+// kInvalidArgument with the list of names when there is none of that name.
+Result<std::unique_ptr<Scheme>> make_scheme(std::string_view name);
+
+}  // namespace pallas::plan
