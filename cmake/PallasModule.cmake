@@ -8,6 +8,8 @@ find_package(Threads REQUIRED)
 
 add_library(pallas_options INTERFACE)
 target_compile_options(pallas_options INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror)
+# GCC 12 reports overlaps inside std::string that cannot happen (GCC bug 105651).
+target_compile_options(pallas_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 target_include_directories(pallas_options INTERFACE "${CMAKE_SOURCE_DIR}/src")
 target_compile_definitions(pallas_options INTERFACE PALLAS_VERSION="${PROJECT_VERSION}")
 
@@ -28,6 +30,12 @@ if(PALLAS_TIDY)
   find_program(PALLAS_CLANG_TIDY NAMES clang-tidy-14 REQUIRED)
 endif()
 
+# What the sanitizer, fuzz and tidy stages build, beside everything: all modules without the tests, the
+# tests that have threads, the fuzz targets.
+add_custom_target(pallas_modules)
+add_custom_target(pallas_threads_tests)
+add_custom_target(pallas_fuzzers)
+
 # pallas_module(NAME SOURCES a.cpp ... DEPS base kv ... LIBS fmt::fmt ...)
 # DEPS are other modules of src/, LIBS third-party targets. Modules are static libraries pallas_NAME.
 function(pallas_module name)
@@ -35,6 +43,7 @@ function(pallas_module name)
   list(TRANSFORM arg_DEPS PREPEND pallas_)
   if(arg_SOURCES)
     add_library(pallas_${name} STATIC ${arg_SOURCES})
+    add_dependencies(pallas_modules pallas_${name})
     target_link_libraries(pallas_${name} PUBLIC pallas_options ${arg_DEPS} ${arg_LIBS})
     if(PALLAS_TIDY)
       set_target_properties(pallas_${name} PROPERTIES CXX_CLANG_TIDY "${PALLAS_CLANG_TIDY}")
@@ -46,7 +55,8 @@ function(pallas_module name)
 endfunction()
 
 # pallas_test(NAME SOURCES a_test.cpp ... DEPS module ... [LIBS ...] [LABELS ...] [TIMEOUT s])
-# One GoogleTest program NAME; each of its tests becomes a ctest test.
+# One GoogleTest program NAME; each of its tests becomes a ctest test. LABELS (default: unit) are unit,
+# scenario, contract, integration (needs ports or a model, runs alone) and threads (also runs under TSan).
 function(pallas_test name)
   cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;DEPS;LIBS;LABELS" ${ARGN})
   find_package(GTest REQUIRED)
@@ -56,12 +66,35 @@ function(pallas_test name)
   target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}/tests/support")
   target_link_libraries(${name} PRIVATE pallas_options ${arg_DEPS} ${arg_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
   target_precompile_headers(${name} PRIVATE <gtest/gtest.h>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    target_compile_options(${name} PRIVATE -fpch-preprocess)  # else ccache passes on every test source
+  endif()
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 60)
   endif()
   if(NOT arg_LABELS)
     set(arg_LABELS unit)
   endif()
+  set(alone FALSE)
+  if("integration" IN_LIST arg_LABELS)
+    set(alone TRUE)
+  endif()
+  if("threads" IN_LIST arg_LABELS)
+    add_dependencies(pallas_threads_tests ${name})
+  endif()
+  # One label "unit,threads": gtest_discover_tests loses a list, and ctest -L takes a pattern anyway.
+  list(JOIN arg_LABELS "," label)
   gtest_discover_tests(${name} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
-    PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}")
+    PROPERTIES TIMEOUT ${arg_TIMEOUT} LABELS "${label}" RUN_SERIAL ${alone})
+endfunction()
+
+# pallas_fuzz(NAME SOURCES a_fuzz.cpp DEPS module ...)
+# One libFuzzer program bin/fuzz_NAME; the inputs that it always runs lie in tests/fuzz/corpus/NAME.
+function(pallas_fuzz name)
+  cmake_parse_arguments(arg "" "" "SOURCES;DEPS" ${ARGN})
+  list(TRANSFORM arg_DEPS PREPEND pallas_)
+  add_executable(fuzz_${name} ${arg_SOURCES})
+  target_link_libraries(fuzz_${name} PRIVATE pallas_options ${arg_DEPS})
+  target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  add_dependencies(pallas_fuzzers fuzz_${name})
 endfunction()
