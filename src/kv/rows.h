@@ -1,0 +1,13 @@
+#pragma once
+// Cutting payloads of rows (layout: kv/geometry.h).
+
+#include "kv/geometry.h"
+#include "kv/token_range.h"
+
+namespace pallas::kv {
+
+// The rows of `wanted` out of a payload that covers `held`; wanted must lie within held and the
+// payload's size must be held.size() * bytes_per_token().
+Bytes slice_rows(const Geometry& geometry, const Bytes& payload, TokenRange held, TokenRange wanted);
+
+}  // namespace pallas::kv
