@@ -1,6 +1,6 @@
 #pragma once
 // CVH: constant velocity and heading. p + t v (sin a, cos a) from the latest sample; below 0.5 m/s
-// it predicts nothing (interfaces.md).
+// it predicts nothing.
 
 #include <optional>
 

@@ -13,6 +13,7 @@ class Ewma {
   explicit Ewma(double weight) : weight_(weight) {}
   void sample(double value);  // ignored unless finite and > 0
   // A sample that can only raise the estimate (rule 17: the sender's queue was empty meanwhile).
+  // Ignored while there is no estimate.
   void sample_lower_bound(double value);
   std::optional<double> value() const { return value_; }
   void reset(double value) { value_ = value; }

@@ -61,8 +61,8 @@ class Scheme {
   virtual Decision decide(const PlanInput& input) const = 0;
 };
 
-// All schemes that the protocol runs live, in the order of design.md: detour, full-copy, recompute,
-// ctho, pallas, pallas-no-rc, pallas-no-sm, two-front.
+// All schemes that the protocol runs live, in the order of docs/schemes.md: detour, full-copy,
+// recompute, ctho, pallas, pallas-no-rc, pallas-no-sm, two-front.
 std::vector<std::string_view> scheme_names();
 // kInvalidArgument with the list of names when there is none of that name.
 Result<std::unique_ptr<Scheme>> make_scheme(std::string_view name);

@@ -1,0 +1,35 @@
+// ctHO (arXiv 2603.28018) for one user: recompute the front part while the rest is sent.
+
+#include "plan/cost_model.h"
+#include "plan/ctho_split.h"
+#include "plan/schemes.h"
+
+namespace pallas::plan {
+namespace {
+
+class Ctho final : public Scheme {
+ public:
+  std::string_view name() const override { return "ctho"; }
+  std::string_view summary() const override {
+    return "At the handover the target recomputes [0, L*) while the source sends the rest.";
+  }
+  Decision decide(const PlanInput& input) const override {
+    Decision decision = start_at_handover(input, name());
+    const double tokens = work_of(input).tokens;
+    const BlockSplit split = block_split(input, tokens);
+    decision.plan.recompute_end = split.recompute;
+    decision.plan.send_begin = split.recompute;
+    const double sent = tokens - split.recompute;
+    decision.plan.order = sent > 0 ? kv::SendOrder::kOldestFirst : kv::SendOrder::kNothing;
+    expect(decision, input.activation + split.time, Seconds(0), kv_bytes(input, sent));
+    return decision;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Scheme> make_ctho() {
+  return std::make_unique<Ctho>();
+}
+
+}  // namespace pallas::plan
