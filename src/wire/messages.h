@@ -316,6 +316,8 @@ struct RetrieveUeContextRequest {
   TokenIndex next_index = 0;
   TokenPosition tokens_known = 0;
   std::uint64_t token_hash = 0;  // of ids [0, tokens_known); 0 tokens: 0
+  TokenPosition kv_front = 0;    // KV held here reaches [0, kv_front), kv_front <= tokens_known
+  Lineage lineage;               // of that KV
   Compatibility compatibility;
   std::string resume_token;
   double prefill_rate = 0;
