@@ -1,0 +1,90 @@
+#pragma once
+// What passes between the node's thread and the engine thread.
+
+#include <cstdint>
+#include <variant>
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace pallas::engine {
+
+namespace command {
+
+struct Open {
+  TokenPosition reserved = 0;
+};
+struct Prefill {
+  TokenPosition first = 0;
+  std::vector<TokenId> ids;
+};
+struct Replay {
+  TokenPosition first = 0;
+  std::vector<TokenId> ids;
+};
+struct Abort {};
+struct Attach {
+  TokenPosition first = 0;
+  TokenPosition count = 0;
+  kv::Bytes rows;
+};
+struct Export {
+  kv::TokenRange range;
+};
+struct Truncate {
+  TokenPosition front = 0;
+};
+struct Decode {
+  DecodeParams params;
+  TimePoint first_due;
+};
+struct Pause {};
+struct Release {};
+
+}  // namespace command
+
+struct Command {
+  SlotId slot;
+  std::variant<command::Open, command::Prefill, command::Replay, command::Abort, command::Attach,
+               command::Export, command::Truncate, command::Decode, command::Pause,
+               command::Release>
+      what;
+};
+
+namespace event {
+
+struct Prefilled {
+  TokenPosition front = 0;
+  Duration busy{0};
+};
+struct Replayed {
+  TokenPosition front = 0;
+  Duration busy{0};
+};
+struct Attached {
+  TokenPosition front = 0;
+};
+struct Paused {
+  TokenPosition front = 0;
+};
+struct Exported {
+  kv::TokenRange range;
+  kv::Bytes rows;
+};
+struct Truncated {
+  TokenPosition front = 0;
+};
+struct Failed {
+  Error error;
+};
+
+}  // namespace event
+
+struct Event {
+  SlotId slot;
+  std::variant<event::Prefilled, event::Replayed, event::Attached, Sampled, event::Paused,
+               event::Exported, event::Truncated, event::Failed>
+      what;
+};
+
+}  // namespace pallas::engine
