@@ -56,7 +56,13 @@ struct SessionInfo {  // GET /v1/sessions
   TokenPosition prompt_tokens = 0;
   TokenPosition tokens = 0;
   TokenPosition kv_front = 0;
-  std::string peer;  // target of a running preparation, or where it went
+  std::string peer;                 // target of a running preparation, or where it went
+  double window_s = 0;              // of a running preparation: its planned T_w
+  TokenPosition rows_received = 0;  // of a preparation at its target: KV rows that came so far
+  // Of the owner, while a handover is foreseen.
+  TokenPosition target_front = 0;  // the target's prefill front
+  double handover_in_s = -1;       // predicted time to it; below 0: none foreseen
+  std::string next;                // the gNB that it goes to
 };
 
 // Counters and gauges for /metrics; names and help texts in http/metrics.cpp.

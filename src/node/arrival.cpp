@@ -1,0 +1,584 @@
+// The UE attaches here: prepared, unprepared (pull), or with no source left (recovery); completion.
+
+#include <algorithm>
+#include <utility>
+
+#include "node/impl.h"
+
+namespace pallas::node {
+
+namespace {
+
+constexpr int kMaxHops = 4;       // Moved answers followed for one claim
+constexpr int kMaxReleases = 25;  // then the source's own clock ends it
+// A source that answered but then sends nothing that the coverage needs.
+constexpr Duration kStall = std::chrono::seconds(5);
+
+// The UE is here, and the source has not said yet where it stopped.
+bool awaits_status(const Session& s) {
+  return s.role == Role::kArriving && s.incoming && !s.incoming->status_known();
+}
+
+double ms_since(TimePoint from, TimePoint to) {
+  return to_ms(to - from);
+}
+
+}  // namespace
+
+Status Node::Impl::adopt_ids(Session& s, const AttachRequest& request) {
+  if (request.context) {
+    const auto& ids = request.context->generated;
+    const TokenPosition prompt = s.log.prompt_tokens();
+    const TokenPosition same = s.log.agrees_until(prompt, ids);
+    const TokenPosition ue_end = prompt + static_cast<TokenPosition>(ids.size());
+    if (same < std::min(s.log.size(), ue_end)) {
+      // They differ: the UE's ids win (rule 5).
+      s.log.truncate(same);
+      s.staged.drop_from(same);
+      if (s.incoming) s.incoming->on_log_cut(same);
+      if (s.slot && s.front > same) {
+        ports.engine->truncate(*s.slot, same);
+        s.front = same;
+      }
+    }
+    if (s.log.size() < ue_end) {
+      auto runs = request.context->sampled_by;
+      TokenIndex index = 0;
+      for (const auto& [node, count] : runs) {
+        for (std::uint32_t k = 0; k < count && index < ids.size(); ++k, ++index) {
+          if (prompt + index >= s.log.size()) s.log.append(ids[index], node);
+        }
+      }
+      for (; index < ids.size(); ++index) {
+        if (prompt + index >= s.log.size()) s.log.append(ids[index], request.last_node);
+      }
+    }
+    rebuild_text(s);
+  }
+  if (request.next_index > s.log.generated()) {
+    return fail(Errc::kInvalidArgument,
+                "next_index: " + std::to_string(request.next_index) + " is above the known " +
+                    std::to_string(s.log.generated()) + " tokens; send the session's ids");
+  }
+  return {};
+}
+
+Status Node::Impl::attach(AttachRequest request, StreamId stream) {
+  Session* s = find(request.session);
+  if (s == nullptr) {
+    if (!request.context)
+      return fail(Errc::kNotFound, "session: not known here; attach with its context");
+    if (request.context->prompt.empty())
+      return fail(Errc::kInvalidArgument, "prompt: it has no tokens");
+    if (request.context->prompt.size() + request.context->generated.size() >
+        ports.engine->info().context_tokens) {
+      return fail(Errc::kContextExceeded, "ids: more than the context here");
+    }
+    if (!room_for_session()) {
+      return fail(Errc::kResourceExhausted, "sessions: all places are taken");
+    }
+    s = &emplace(request.session, request.context->params,
+                 session::TokenLog(request.context->prompt));
+    s->params.resume_token = request.resume_token;
+    become_mirror(*s);
+  }
+  if (s->params.resume_token != request.resume_token) {
+    return fail(Errc::kNotFound, "session: not known here");
+  }
+  if (request.epoch <= s->epoch) {
+    ++stats_.stale_epochs;
+    return fail(Errc::kStaleEpoch, "epoch: " + std::to_string(request.epoch.value) +
+                                       ", the current one is " + std::to_string(s->epoch.value));
+  }
+  const bool owner = s->role == Role::kServing || s->role == Role::kFinished;
+  if (owner) request.context.reset();  // its own log is what the UE's came from
+  if (auto adopted = adopt_ids(*s, request); !adopted) return adopted;
+
+  s->epoch = request.epoch;
+  s->holder = config.name;
+  s->resumable = true;
+  set_stream(*s, stream, request.next_index);
+  s->attached_at = ports.clock->now();
+  s->hops = 0;
+
+  switch (s->role) {
+    case Role::kServing:
+      s->executing.reset();
+      if (s->relay_to) s->relay_to.reset();
+      if (s->outgoing && s->outgoing->state() == session::SourceHandover::State::kClaimed) {
+        // Claimed, but back before the step ended: the claim is stale now.
+        ports.peers->send(s->outgoing->target(), wire::StaleEpoch{s->id, s->epoch, config.name});
+        s->outgoing.reset();
+      }
+      pump_stream(*s);
+      evaluate(*s);
+      return {};
+    case Role::kFinished:
+      pump_stream(*s);
+      return {};
+    case Role::kFrozen:
+      if (s->outgoing && s->outgoing->claim_epoch().value == 0) {
+        // The radio said that the UE had left, but it came back before anybody claimed it.
+        s->outgoing->cancel(wire::Cause::kWithdrawn);
+        s->outgoing.reset();
+        s->loan.cancel();
+        s->executing.reset();
+        s->role = Role::kServing;
+        pump_stream(*s);
+        start_serving(*s, next_due(*s));
+        return {};
+      }
+      s->outgoing.reset();
+      [[fallthrough]];
+    case Role::kRetained:
+    case Role::kMirror:
+    case Role::kMoved:
+      open_report(*s, request);
+      pull(*s, s->elsewhere.value.empty() ? request.last_node : s->elsewhere);
+      return {};
+    case Role::kPreparing:
+      open_report(*s, request);
+      s->lease.cancel();
+      if (s->incoming->plan().relay) {
+        s->incoming.reset();
+        s->role = Role::kRelaying;
+        pump_stream(*s);
+        claim(*s);
+        return {};
+      }
+      s->role = Role::kArriving;
+      pump_stream(*s);
+      s->incoming->on_attach();
+      if (!ports.peers->is_up(s->incoming->source()) && !s->incoming->status_known()) {
+        recover(*s, "mirror");
+        return {};
+      }
+      if (!s->incoming->status_known()) {
+        claim(*s);
+      } else {
+        claim(*s);  // the source learns the epoch even where its status came early
+        watch_progress(*s);
+      }
+      after_target(*s);
+      return {};
+    case Role::kArriving:
+      if (s->incoming && !s->incoming->status_known()) claim(*s);
+      pump_stream(*s);
+      return {};
+    case Role::kRelaying:
+      pump_stream(*s);
+      claim(*s);
+      return {};
+  }
+  return {};
+}
+
+void Node::Impl::open_report(Session& s, const AttachRequest& request) {
+  HandoverReport report;
+  report.session = s.id;
+  report.epoch = request.epoch;
+  report.id = s.id.value + ":" + std::to_string(request.epoch.value);
+  report.source = s.incoming ? s.incoming->source() : s.elsewhere;
+  if (report.source.value.empty()) report.source = request.last_node;
+  report.target = config.name;
+  report.scheme = scheme_->name();
+  if (s.role == Role::kPreparing && s.incoming) {
+    report.prepared = true;
+    const auto& plan = s.incoming->plan();
+    report.scheme = plan.scheme;
+    report.relay = plan.relay;
+    report.oracle = plan.oracle;
+    report.window_s = plan.window_s;
+    report.expected_sit_s = plan.expected_sit_s;
+    if (s.requested_at) report.request_ms = ms_since(s.attached_at, *s.requested_at);
+    if (s.met_at) {
+      report.fronts_met_ms = ms_since(s.attached_at, *s.met_at);
+      report.early_s = to_seconds(s.attached_at - *s.met_at).count();
+    }
+  }
+  s.report = std::move(report);
+}
+
+void Node::Impl::claim(Session& s) {
+  const bool relay = s.role == Role::kRelaying;
+  const NodeId source = relay ? s.elsewhere : s.incoming->source();
+  if (!relay && s.incoming->attempt().counter == 0) {
+    pull(s, source);
+    return;
+  }
+  wire::HandoverSuccess success;
+  success.session = s.id;
+  success.epoch = s.epoch;
+  if (!relay) success.attempt = s.incoming->attempt();
+  success.next_index = s.next_to_write;
+  success.relay = relay;
+  ports.peers->send(source, std::move(success));
+  await_source(s, source);
+}
+
+// Asks again until an answer comes, and goes on alone when none does.
+void Node::Impl::await_source(Session& s, const NodeId& source) {
+  arm(s.repeat, config.repeat, s, [this, source](Session& live) {
+    const bool waiting = awaits_status(live) || live.role == Role::kRelaying;
+    if (waiting && ports.peers->is_up(source)) claim(live);
+  });
+  if (s.watch.armed()) return;
+  arm(s.watch, config.peer_answer, s, [this](Session& live) {
+    if (awaits_status(live) || live.role == Role::kRelaying) recover(live, "ue");
+  });
+}
+
+void Node::Impl::watch_progress(Session& s) {
+  arm(s.watch, kStall, s, [this](Session& live) {
+    if (live.role != Role::kArriving || !live.incoming) return;
+    live.incoming->on_source_lost();
+    after_target(live);
+  });
+}
+
+void Node::Impl::pull(Session& s, const NodeId& from) {
+  s.repeat.cancel();
+  const auto reserved = ensure_slot(s, s.log.prompt_tokens() + s.params.max_tokens);
+  s.loan.cancel();
+  s.log_life.cancel();
+  const bool reachable = !from.value.empty() && from != config.name && ports.peers->is_up(from);
+  if (!reserved) {
+    if (!reachable) {
+      fail_session(s, reserved.error());
+      return;
+    }
+    // No room to compute: let the owner go on and relay (design.md, "target infeasible").
+    s.incoming.reset();
+    s.elsewhere = from;
+    s.role = Role::kRelaying;
+    pump_stream(s);
+    claim(s);
+    return;
+  }
+  if (s.stopping) {  // a cancelled preparation's chunk still runs in this slot
+    release_slot(s);
+    if (auto again = ensure_slot(s, s.log.prompt_tokens() + s.params.max_tokens); !again) {
+      fail_session(s, again.error());
+      return;
+    }
+  }
+  s.role = Role::kArriving;
+  pump_stream(s);
+  if (!reachable) {
+    recover(s, "ue");
+    return;
+  }
+  if (!s.incoming || s.incoming->source() != from) {
+    // Nothing is computed before the plan is known: it says who computes what.
+    kv::TransferPlan undecided;
+    undecided.order = kv::SendOrder::kHighestFirst;
+    begin_incoming(s, from, Attempt{}, undecided, s.lineage, true);
+    s.incoming->on_attach();
+  }
+  wire::RetrieveUeContextRequest request;
+  request.session = s.id;
+  request.epoch = s.epoch;
+  request.next_index = s.next_to_write;
+  request.tokens_known = s.log.size();
+  request.token_hash = s.log.hash(s.log.size());
+  request.kv_front = s.front;
+  request.lineage = s.lineage;
+  request.compatibility = to_wire(ports.engine->info().compatibility);
+  request.resume_token = s.params.resume_token;
+  request.prefill_rate = ports.engine->info().profile.prefill_rate(0, s.log.size()).value;
+  ports.peers->send(from, std::move(request));
+  await_source(s, from);
+}
+
+void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextResponse& m) {
+  Session* s = find(m.session);
+  if (s == nullptr || s->role != Role::kArriving || !s->incoming || m.epoch != s->epoch ||
+      s->incoming->source() != peer || s->incoming->status_known()) {
+    return;
+  }
+  if (s->incoming->attempt() == m.attempt) return;  // the answer to a repeated question
+  const auto& info = ports.engine->info();
+  const auto theirs = from_wire(m.compatibility);
+  if (auto ok = engine::check_compatible(info.compatibility, theirs); !ok) {
+    fail_session(*s, ok.error());
+    return;
+  }
+  if (!merge_snapshot(*s, m.snapshot)) {
+    recover(*s, "ue");
+    return;
+  }
+  if (s->report) {
+    s->report->scheme = m.plan.scheme;
+    s->report->recovery = "retrieved";
+    s->report->relay = m.plan.relay;
+    s->report->expected_sit_s = m.plan.expected_sit_s;
+  }
+  s->watch.cancel();
+  if (m.snapshot.finish != wire::FinishReason::kNone) {
+    s->finish = m.snapshot.finish;
+    arrived_finished(*s);
+    return;
+  }
+  if (m.plan.relay) {
+    s->incoming.reset();
+    release_slot(*s);
+    s->role = Role::kRelaying;
+    s->elsewhere = peer;
+    pump_stream(*s);
+    await_source(*s, peer);
+    return;
+  }
+  const bool exact = engine::why_not_exact(info.compatibility, theirs).empty();
+  if (m.snapshot.lineage != s->lineage && s->front > 0 && !s->incoming->busy()) {
+    ports.engine->truncate(*s->slot, 0);
+    s->front = 0;
+    begin_incoming(*s, peer, m.attempt, m.plan, m.snapshot.lineage, exact);
+    s->incoming->on_attach();
+  }
+  s->lineage = m.snapshot.lineage;
+  s->incoming->adopt_plan(m.attempt, m.plan, m.snapshot.lineage, exact);
+  pump_stream(*s);
+  await_source(*s, peer);
+  after_target(*s);
+}
+
+void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextFailure& m) {
+  Session* s = find(m.session);
+  if (s == nullptr) return;
+  const bool arriving = s->role == Role::kArriving && s->incoming &&
+                        s->incoming->source() == peer && !s->incoming->status_known();
+  const bool relaying = s->role == Role::kRelaying && s->elsewhere == peer;
+  if (!arriving && !relaying) return;
+  switch (m.cause) {
+    case wire::Cause::kIncompatible:
+      fail_session(*s, Error{Errc::kIncompatible, m.message});
+      return;
+    case wire::Cause::kFinished:
+      s->finish = wire::FinishReason::kCancelled;
+      arrived_finished(*s);
+      return;
+    default:
+      recover(*s, "ue");
+  }
+}
+
+void Node::Impl::handle(const NodeId& peer, wire::Moved& m) {
+  Session* s = find(m.session);
+  if (s == nullptr) return;
+  const bool arriving = s->role == Role::kArriving && s->incoming &&
+                        s->incoming->source() == peer && !s->incoming->status_known();
+  const bool relaying = s->role == Role::kRelaying && s->elsewhere == peer;
+  if (!arriving && !relaying) return;
+  if (m.snapshot && m.snapshot->params.resume_token == s->params.resume_token) {
+    merge_snapshot(*s, *m.snapshot);
+    s->epoch = std::max(s->epoch, m.epoch);
+    pump_stream(*s);
+  }
+  if (m.epoch > s->epoch) {
+    wire::StaleEpoch stale{m.session, m.epoch, m.node};
+    handle(peer, stale);
+    return;
+  }
+  s->elsewhere = m.node;
+  if (m.node.value.empty() || m.node == config.name || ++s->hops > kMaxHops ||
+      !ports.peers->is_up(m.node)) {
+    recover(*s, "mirror");
+    return;
+  }
+  if (relaying) {
+    claim(*s);
+  } else {
+    pull(*s, m.node);
+  }
+}
+
+void Node::Impl::handle(const NodeId& peer, wire::StaleEpoch& m) {
+  Session* s = find(m.session);
+  if (s == nullptr || s->role == Role::kFinished) return;
+  const bool newer = m.current > s->epoch || (m.current == s->epoch && m.node != config.name);
+  if (!newer || s->relay_to == m.node) return;
+  // A node that only prepares holds nothing that could be stale; the source's attempt decides.
+  if (s->role == Role::kPreparing && s->incoming && s->incoming->source() == peer) return;
+  fence(*s, m.current, m.node);
+}
+
+// Somebody attached the UE later: this node neither emits nor computes any more.
+void Node::Impl::fence(Session& s, Epoch epoch, const NodeId& node) {
+  s.epoch = std::max(s.epoch, epoch);
+  s.holder = node;
+  if (!node.value.empty() && node != config.name) s.elsewhere = node;
+  drop_stream(s, node);
+  s.report.reset();
+  s.repeat.cancel();
+  s.watch.cancel();
+  const bool computes = s.decoding || s.prefilling || (s.incoming && s.incoming->busy());
+  s.incoming.reset();
+  s.outgoing.reset();
+  s.relay_to.reset();
+  if (s.role == Role::kServing || s.role == Role::kArriving) {
+    if (computes && s.slot) stop_engine(s);
+    retain(s, config.flap);
+  } else if (s.role == Role::kRelaying) {
+    become_moved(s, s.elsewhere);
+  }
+}
+
+void Node::Impl::handle(const NodeId&, wire::ErrorMessage&) {}
+
+void Node::Impl::handle(const NodeId& peer, wire::SnStatusTransfer& m) {
+  Session* s = find(m.session);
+  if (s == nullptr || !s->incoming || s->incoming->source() != peer) return;
+  const bool finished = m.finish != wire::FinishReason::kNone;
+  if (s->incoming->attempt() != m.attempt && !finished) return;
+  if (s->incoming->status_known()) return;
+  if (s->role == Role::kPreparing) renew_incoming(*s);
+  s->repeat.cancel();
+  s->watch.cancel();
+  s->due = ports.clock->now() + std::chrono::microseconds(m.next_due_us);
+  if (s->report) s->report->status_ms = ms_since(s->attached_at, ports.clock->now());
+  s->incoming->on_status(m);
+  if (finished) {
+    s->finish = m.finish;
+    if (s->role == Role::kArriving) arrived_finished(*s);
+    return;
+  }
+  if (s->role != Role::kArriving) {
+    after_target(*s);
+    return;
+  }
+  pump_stream(*s);
+  watch_progress(*s);
+  after_target(*s);
+}
+
+// The session had ended before it came here: only its tail is left to deliver (rule 9).
+void Node::Impl::arrived_finished(Session& s) {
+  if (s.incoming && s.incoming->attempt().counter != 0) {
+    ports.peers->send(s.incoming->source(),
+                      wire::UeContextRelease{s.id, s.epoch, s.incoming->attempt()});
+  }
+  s.incoming.reset();
+  s.repeat.cancel();
+  s.watch.cancel();
+  release_slot(s);
+  s.role = Role::kFinished;
+  pump_stream(s);
+  if (s.report) {
+    s.report->exact = true;
+    close_report(s);
+  }
+  arm_log_life(s);
+}
+
+// No source will help: what is missing is computed here from the tokens.
+void Node::Impl::recover(Session& s, const char* from) {
+  ++stats_.recoveries;
+  s.repeat.cancel();
+  s.watch.cancel();
+  if (!s.slot) {
+    if (auto reserved = ensure_slot(s, s.log.prompt_tokens() + s.params.max_tokens); !reserved) {
+      fail_session(s, reserved.error());
+      return;
+    }
+  }
+  s.role = Role::kArriving;
+  if (s.report) s.report->recovery = from;
+  if (!s.incoming) {
+    kv::TransferPlan alone;
+    alone.scheme = std::string(scheme_->name());
+    begin_incoming(s, NodeId(), Attempt{}, alone, s.lineage, true);
+    s.incoming->on_attach();
+  }
+  s.incoming->on_source_lost();
+  pump_stream(s);
+  after_target(s);
+}
+
+void Node::Impl::after_target(Session& s) {
+  if (!s.incoming) return;
+  const TimePoint now = ports.clock->now();
+  if (!s.met_at && s.incoming->fronts_met()) s.met_at = now;
+  const NodeId& source = s.incoming->source();
+  if (!source.value.empty() && s.incoming->attempt().counter != 0 && !s.incoming->plan().relay &&
+      !s.incoming->source_lost() && ports.peers->is_up(source)) {
+    ports.peers->send(source, s.incoming->progress());
+  }
+  if (s.role == Role::kArriving &&
+      s.incoming->state() == session::TargetHandover::State::kComplete) {
+    activate(s);
+  }
+}
+
+void Node::Impl::activate(Session& s) {
+  const auto& counts = s.incoming->counts();
+  if (s.report) {
+    HandoverReport& r = *s.report;
+    r.covered_ms = ms_since(s.attached_at, ports.clock->now());
+    r.exact = !counts.inexact;
+    r.tokens_total = s.front;
+    r.tokens_recomputed = counts.recomputed;
+    r.tokens_replayed = counts.replayed;
+    r.tokens_received = counts.received;
+    r.tokens_overlap = counts.overlap;
+    r.residual_tokens = counts.residual;
+    r.bytes = counts.bytes;
+  }
+  stats_.kv_blocks_refused += counts.blocks_refused;
+  // Rows computed in an unproven class differ from what another node would compute (rule 3).
+  if (counts.inexact) s.lineage = Lineage(random_() | 1);
+  s.release_to = s.incoming->source();
+  s.release_attempt = s.incoming->attempt();
+  s.incoming.reset();
+  s.staged.clear();
+  s.watch.cancel();
+  s.repeat.cancel();
+  s.role = Role::kServing;
+  s.executing.reset();
+  if (const auto finish = finish_of(s); finish != wire::FinishReason::kNone) {
+    finish_session(s, finish);
+    return;
+  }
+  start_serving(s, std::max(s.due - ports.clock->now(), Duration{0}));
+  evaluate(s);
+}
+
+// A session that ended with its last known id, though nobody said so (its source is gone).
+wire::FinishReason Node::Impl::finish_of(Session& s) {
+  sync_text(s);
+  if (s.assembler.stopped()) return wire::FinishReason::kStop;
+  const TokenIndex generated = s.log.generated();
+  if (generated > 0 && !s.params.ignore_eos && generated > s.params.min_tokens &&
+      ports.text->is_end_of_generation(s.log.generated_at(generated - 1))) {
+    return wire::FinishReason::kStop;
+  }
+  if (generated >= s.params.max_tokens || s.log.size() > s.reserved) {
+    return wire::FinishReason::kLength;
+  }
+  return wire::FinishReason::kNone;
+}
+
+// The first own token is out: the handover is complete, and the source may free.
+void Node::Impl::close_report(Session& s) {
+  s.report->first_token_ms = ms_since(s.attached_at, ports.clock->now());
+  reports.push_back(std::move(*s.report));
+  s.report.reset();
+  if (reports.size() > config.max_handover_reports) reports.erase(reports.begin());
+  send_release(s);
+}
+
+void Node::Impl::send_release(Session& s) {
+  if (s.release_to.value.empty() || s.release_attempt.counter == 0) return;
+  ports.peers->send(s.release_to, wire::UeContextRelease{s.id, s.epoch, s.release_attempt});
+  if (++s.releases > kMaxReleases || s.role != Role::kServing) return;
+  arm(s.repeat, config.repeat, s, [this](Session& live) { send_release(live); });
+}
+
+void Node::Impl::handle(const NodeId& peer, wire::UeContextReleaseAck& m) {
+  Session* s = find(m.session);
+  if (s == nullptr || s->release_to != peer || s->role != Role::kServing) return;
+  s->release_to = NodeId();
+  s->releases = 0;
+  s->repeat.cancel();
+}
+
+}  // namespace pallas::node

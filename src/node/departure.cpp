@@ -1,0 +1,465 @@
+// The source of a handover: preparation, claim, release; the owner that lends decoding to a relay.
+
+#include <algorithm>
+#include <utility>
+
+#include "node/impl.h"
+
+namespace pallas::node {
+
+namespace {
+
+// The SourceHandover's way to one peer and to the session's slot.
+class SourcePortOf : public session::SourcePort {
+ public:
+  SourcePortOf(Node::Ports ports, NodeId peer, engine::SlotId slot)
+      : ports_(ports), peer_(std::move(peer)), slot_(slot) {}
+  void send(wire::Message message) override { ports_.peers->send(peer_, std::move(message)); }
+  void send_kv(wire::KvBlock header, kv::Bytes rows) override {
+    ports_.peers->send_kv(peer_, std::move(header), std::move(rows));
+  }
+  std::uint64_t kv_backlog() const override { return ports_.peers->kv_backlog(peer_); }
+  void export_rows(kv::TokenRange range) override { ports_.engine->export_kv(slot_, range); }
+
+ private:
+  Node::Ports ports_;
+  NodeId peer_;
+  engine::SlotId slot_;
+};
+
+}  // namespace
+
+wire::SessionSnapshot Node::Impl::snapshot(const Session& s) const {
+  wire::SessionSnapshot snapshot;
+  snapshot.params = s.params;
+  snapshot.prompt_tokens = s.log.prompt_tokens();
+  snapshot.tokens = s.log.copy(0, s.log.size());
+  snapshot.sampled_by = s.log.sampled_by();
+  snapshot.lineage = s.lineage;
+  snapshot.finish = s.finish;
+  snapshot.epoch = s.epoch;
+  return snapshot;
+}
+
+void Node::Impl::make_outgoing(Session& s, const NodeId& target, const kv::TransferPlan& plan) {
+  session::SourceHandover::Setup setup;
+  setup.session = s.id;
+  setup.attempt = Attempt{config.name, boot, ++attempt_counter_};
+  setup.target = target;
+  setup.plan = plan;
+  setup.geometry = ports.engine->info().geometry;
+  setup.lineage = s.lineage;
+  setup.self = config.name;
+  s.source_port = std::make_unique<SourcePortOf>(ports, target, s.slot.value_or(engine::SlotId()));
+  s.outgoing =
+      std::make_unique<session::SourceHandover>(std::move(setup), s.log, s.front, *s.source_port);
+  PeerState& peer = peers_[target];
+  peer.seen_tokens = 0;
+  peer.seen_ns = 0;
+}
+
+void Node::Impl::start_preparation(Session& s, const NodeId& target, const kv::TransferPlan& plan,
+                                   Duration expected_in, bool oracle) {
+  cancel_outgoing(s, wire::Cause::kWithdrawn);
+  make_outgoing(s, target, plan);
+  wire::HandoverRequest request;
+  request.session = s.id;
+  request.attempt = s.outgoing->attempt();
+  request.snapshot = snapshot(s);
+  request.compatibility = to_wire(ports.engine->info().compatibility);
+  request.plan = plan;
+  request.plan.oracle = oracle;
+  request.plan.expected_in_s = to_seconds(expected_in).count();
+  request.source_front = s.front;
+  request.lease_ms = static_cast<std::uint32_t>(to_ms(config.lease));
+  request.reserve_tokens = s.reserved;
+  request.token_rate = plan_input(s, target, expected_in, false).decode_rate.value;
+  ++stats_.preparations_requested;
+  ports.peers->send(target, std::move(request));
+  announce(s, target);
+  renew_lease(s);
+}
+
+// Frames that name the attempt renew its lease; when tokens are rare, this does.
+void Node::Impl::renew_lease(Session& s) {
+  arm(s.lease, config.lease / 3, s, [this](Session& live) {
+    if (!live.outgoing) return;
+    Duration in{0};
+    if (const Forecast* f = forecast_of(live))
+      in = std::max(f->at - ports.clock->now(), Duration{0});
+    ports.peers->send(
+        live.outgoing->target(),
+        wire::LeaseRenew{live.id, live.outgoing->attempt(), static_cast<std::uint32_t>(to_ms(in))});
+    renew_lease(live);
+  });
+}
+
+void Node::Impl::cancel_outgoing(Session& s, wire::Cause cause) {
+  using State = session::SourceHandover::State;
+  if (!s.outgoing) return;
+  const State state = s.outgoing->state();
+  if (state != State::kRequested && state != State::kPreparing) return;
+  ++stats_.preparations_cancelled;
+  ports.peers->discard_kv(s.outgoing->target(), s.outgoing->attempt());
+  s.outgoing->cancel(cause);
+  s.lease.cancel();
+  announce(s, NodeId());
+}
+
+void Node::Impl::handle(const NodeId& peer, wire::HandoverRequestAcknowledge& m) {
+  Session* s = find(m.session);
+  if (s == nullptr || !s->outgoing || s->outgoing->attempt() != m.attempt ||
+      s->outgoing->target() != peer) {
+    // Nobody here wants it any more: let it go at once instead of by its lease.
+    ports.peers->send(peer, wire::HandoverCancel{m.session, m.attempt, wire::Cause::kWithdrawn});
+    return;
+  }
+  if (!s->outgoing->acknowledged()) ++stats_.preparations_successful;
+  if (m.prefill_rate > 0) {
+    auto& rate = peers_[peer].prefill_rate;
+    if (!rate) {
+      rate.emplace(config.ewma);
+      rate->sample(m.prefill_rate);
+    }
+  }
+  s->outgoing->on_acknowledged(m);
+}
+
+void Node::Impl::handle(const NodeId& peer, wire::HandoverPreparationFailure& m) {
+  Session* s = find(m.session);
+  if (s == nullptr || !s->outgoing || s->outgoing->attempt() != m.attempt ||
+      s->outgoing->target() != peer) {
+    return;
+  }
+  ++stats_.preparations_failed;
+  const bool served = s->role == Role::kServing;
+  s->outgoing.reset();
+  s->lease.cancel();
+  if (!served) return;  // claimed already: the target rebuilds, or the UE goes on elsewhere
+  announce(*s, NodeId());
+  s->refused_until[peer] = ports.clock->now() + std::chrono::seconds(1);
+  evaluate(*s);
+}
+
+void Node::Impl::handle(const NodeId& peer, wire::PreparationProgress& m) {
+  Session* s = find(m.session);
+  if (s == nullptr || !s->outgoing || s->outgoing->attempt() != m.attempt ||
+      s->outgoing->target() != peer) {
+    return;
+  }
+  PeerState& state = peers_[peer];
+  if (m.prefilled_tokens > state.seen_tokens && m.prefill_ns > state.seen_ns) {
+    const double tokens = m.prefilled_tokens - state.seen_tokens;
+    const double seconds = static_cast<double>(m.prefill_ns - state.seen_ns) * 1e-9;
+    if (!state.prefill_rate) state.prefill_rate.emplace(config.ewma);
+    state.prefill_rate->sample(tokens / seconds);
+    state.seen_tokens = m.prefilled_tokens;
+    state.seen_ns = m.prefill_ns;
+  }
+  s->outgoing->on_progress(m);
+}
+
+// A lower epoch is stale; equal ones of two gNBs that numbered for a plain client are ordered by
+// name, and the lower is stale.
+bool Node::Impl::stale(const Session& s, Epoch epoch, const NodeId& peer) const {
+  if (epoch != s.epoch) return epoch < s.epoch;
+  return s.holder != peer && peer < s.holder;
+}
+
+void Node::Impl::claimed_by(Session& s, const NodeId& peer, Epoch epoch) {
+  s.epoch = epoch;
+  s.holder = peer;
+  s.executing.reset();
+  s.grace.cancel();
+  s.plan_again.cancel();
+  drop_stream(s, peer);
+  ++stats_.executions_requested;
+}
+
+void Node::Impl::handle(const NodeId& peer, wire::HandoverSuccess& m) {
+  Session* s = find(m.session);
+  if (s == nullptr) {
+    ports.peers->send(
+        peer, wire::RetrieveUeContextFailure{m.session, m.epoch, wire::Cause::kUnknownSession,
+                                             "session: not known here"});
+    return;
+  }
+  if (stale(*s, m.epoch, peer)) {
+    ++stats_.stale_epochs;
+    ports.peers->send(peer, wire::StaleEpoch{m.session, s->epoch, s->holder});
+    return;
+  }
+  if (m.stop) {
+    s->epoch = m.epoch;
+    if (s->role == Role::kServing) finish_session(*s, wire::FinishReason::kCancelled);
+    return;
+  }
+  switch (s->role) {
+    case Role::kServing: {
+      const bool known = s->outgoing && s->outgoing->target() == peer;
+      const bool relay = m.relay || (known && s->outgoing->plan().relay);
+      const bool again = s->holder == peer && s->epoch == m.epoch;
+      if (!again) claimed_by(*s, peer, m.epoch);
+      if (relay) {
+        lend_to(*s, peer);
+        return;
+      }
+      if (again && s->stopping) return;  // the step is ending; the status follows
+      s->relay_to.reset();
+      if (!known || s->outgoing->attempt() != m.attempt) {
+        // A preparation that is over here: go on as if the target had asked for everything.
+        cancel_outgoing(*s, wire::Cause::kWithdrawn);
+        wire::RetrieveUeContextRequest all;
+        all.session = m.session;
+        all.epoch = m.epoch;
+        all.next_index = m.next_index;
+        all.resume_token = s->params.resume_token;
+        all.compatibility = peers_[peer].compatibility;
+        handle(peer, all);
+        return;
+      }
+      if (s->outgoing->claim(m.epoch)) freeze(*s);
+      return;
+    }
+    case Role::kFrozen:
+      if (s->outgoing && s->outgoing->target() == peer && s->outgoing->attempt() == m.attempt) {
+        s->epoch = m.epoch;
+        s->holder = peer;
+        s->outgoing->claim(m.epoch);
+        return;
+      }
+      break;
+    case Role::kFinished: {
+      s->epoch = m.epoch;
+      s->holder = peer;
+      wire::SnStatusTransfer status;
+      status.session = s->id;
+      status.epoch = m.epoch;
+      status.attempt = m.attempt;
+      status.ids = s->log.copy(0, s->log.size());
+      status.token_hash = s->log.hash(s->log.size());
+      status.lineage = s->lineage;
+      status.finish = s->finish;
+      status.has_kv = false;
+      status.by = config.name;
+      ports.peers->send(peer, std::move(status));
+      return;
+    }
+    case Role::kMirror:
+    case Role::kPreparing:
+    case Role::kArriving:
+    case Role::kRelaying:
+    case Role::kRetained:
+    case Role::kMoved:
+      break;
+  }
+  wire::Moved moved;
+  moved.session = s->id;
+  moved.node = s->elsewhere;
+  moved.epoch = s->epoch;
+  moved.snapshot = snapshot(*s);
+  ports.peers->send(peer, std::move(moved));
+}
+
+// Ends the running step or chunk; on_paused tells where.
+void Node::Impl::stop_engine(Session& s) {
+  if (std::exchange(s.stopping, true)) return;
+  if (s.decoding) {
+    ports.engine->pause(*s.slot);
+  } else {
+    ports.engine->abort(*s.slot);
+  }
+}
+
+// Ends the step that runs, then frozen() answers the claim.
+void Node::Impl::freeze(Session& s) {
+  if (s.decoding || s.prefilling) {
+    stop_engine(s);
+  } else {
+    frozen(s);
+  }
+}
+
+void Node::Impl::on_paused(engine::SlotId slot, TokenPosition front) {
+  Session* s = find(slot);
+  if (s == nullptr) return;
+  s->front = front;
+  s->decoding = false;
+  s->prefilling = false;
+  if (!std::exchange(s->stopping, false)) return;
+  using State = session::SourceHandover::State;
+  if (s->outgoing && s->outgoing->state() == State::kClaimed) {
+    frozen(*s);
+  } else if (s->role == Role::kServing) {
+    if (s->outgoing && s->executing) {
+      frozen(*s);  // completed: the status goes out before the claim
+    } else {
+      start_serving(*s, next_due(*s));  // the reason to stop went away meanwhile
+    }
+  }
+}
+
+void Node::Impl::frozen(Session& s) {
+  s.role = Role::kFrozen;
+  s.elsewhere = s.outgoing->target();
+  s.lease.cancel();
+  s.outgoing->on_paused(s.front, s.finish, s.slot.has_value(), next_due(s));
+  arm(s.loan, config.frozen, s, [this](Session& live) {
+    if (live.role == Role::kFrozen) become_moved(live, live.elsewhere);
+  });
+}
+
+Duration Node::Impl::next_due(const Session& s) const {
+  if (s.params.max_token_rate <= 0 || s.log.generated() == 0) return Duration{0};
+  const Duration interval = to_duration(Seconds(1 / s.params.max_token_rate));
+  return std::max(s.last_sampled + interval - ports.clock->now(), Duration{0});
+}
+
+// Rule 14: the UE is at `peer`, which only relays; decoding goes on here.
+void Node::Impl::lend_to(Session& s, const NodeId& peer) {
+  const bool anew = s.relay_to != peer;
+  s.relay_to = peer;
+  ++stats_.relays;
+  wire::TokenUpdate update;
+  update.session = s.id;
+  update.epoch = s.epoch;
+  update.first = s.log.size();
+  update.by = config.name;
+  update.finish = s.finish;
+  update.snapshot = snapshot(s);
+  ports.peers->send(peer, std::move(update));
+  if (anew) {
+    s.outgoing.reset();
+    s.lease.cancel();
+    s.elsewhere = peer;
+    evaluate(s);
+  }
+}
+
+void Node::Impl::handle(const NodeId& peer, wire::UeContextRelease& m) {
+  // Always acknowledged: the other side repeats it until then.
+  ports.peers->send(peer, wire::UeContextReleaseAck{m.session, m.epoch});
+  Session* s = find(m.session);
+  if (s == nullptr || s->role != Role::kFrozen) return;
+  if (!s->outgoing || s->outgoing->target() != peer || m.epoch < s->epoch) return;
+  ++stats_.executions_successful;
+  s->epoch = m.epoch;
+  s->holder = peer;
+  s->outgoing->on_released();
+  s->outgoing.reset();
+  s->elsewhere = peer;
+  retain(*s, config.retain);
+}
+
+void Node::Impl::handle(const NodeId& peer, wire::HandoverCancelAck& m) {
+  Session* s = find(m.session);
+  if (s == nullptr || !s->outgoing || s->outgoing->attempt() != m.attempt ||
+      s->outgoing->target() != peer) {
+    return;
+  }
+  s->outgoing->on_cancel_acknowledged();
+  if (s->outgoing->state() == session::SourceHandover::State::kOver) s->outgoing.reset();
+}
+
+// The UE arrived at `peer` without a preparation there.
+void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextRequest& m) {
+  const auto refuse = [&](wire::Cause cause, std::string why) {
+    ports.peers->send(peer,
+                      wire::RetrieveUeContextFailure{m.session, m.epoch, cause, std::move(why)});
+  };
+  Session* s = find(m.session);
+  // A wrong token is answered like an unknown session: ids cannot be probed.
+  if (s == nullptr || s->params.resume_token != m.resume_token) {
+    refuse(wire::Cause::kUnknownSession, "session: not known here");
+    return;
+  }
+  if (stale(*s, m.epoch, peer)) {
+    ++stats_.stale_epochs;
+    ports.peers->send(peer, wire::StaleEpoch{m.session, s->epoch, s->holder});
+    return;
+  }
+  if (m.stop) {
+    if (s->role == Role::kServing || s->role == Role::kFinished) {
+      s->epoch = m.epoch;
+      if (s->role == Role::kServing) finish_session(*s, wire::FinishReason::kCancelled);
+      refuse(wire::Cause::kFinished, "session: stopped");
+      return;
+    }
+    ports.peers->send(peer, wire::Moved{s->id, s->elsewhere, s->epoch, std::nullopt});
+    return;
+  }
+
+  const bool frozen_here = s->role == Role::kFrozen && s->slot.has_value();
+  if (s->role != Role::kServing && s->role != Role::kFinished && !frozen_here) {
+    wire::Moved moved{s->id, s->elsewhere, s->epoch, snapshot(*s)};
+    ports.peers->send(peer, std::move(moved));
+    // The UE that was attached here has gone on; whoever asks fetches the session where it is.
+    const NodeId where = s->elsewhere;
+    if (s->role == Role::kArriving || s->role == Role::kRelaying) fence(*s, m.epoch, peer);
+    if (!where.value.empty()) s->elsewhere = where;
+    return;
+  }
+  if (s->role != Role::kFinished) {
+    auto compatible =
+        engine::check_compatible(ports.engine->info().compatibility, from_wire(m.compatibility));
+    if (!compatible) {
+      refuse(wire::Cause::kIncompatible, compatible.error().message);
+      return;
+    }
+  }
+  const bool again = s->holder == peer && s->epoch == m.epoch;
+  const NodeId previous = s->holder;
+  const bool fence_previous = frozen_here && previous != peer && previous != config.name;
+  if (!again) claimed_by(*s, peer, m.epoch);
+  ++stats_.retrievals;
+  if (fence_previous) ports.peers->send(previous, wire::StaleEpoch{s->id, s->epoch, peer});
+
+  wire::RetrieveUeContextResponse response;
+  response.session = s->id;
+  response.epoch = m.epoch;
+  response.compatibility = to_wire(ports.engine->info().compatibility);
+  response.source_front = s->slot ? s->front : 0;
+  if (s->role == Role::kFinished) {
+    response.attempt = Attempt{config.name, boot, ++attempt_counter_};
+    response.snapshot = snapshot(*s);
+    ports.peers->send(peer, std::move(response));
+    return;
+  }
+  using State = session::SourceHandover::State;
+  const bool usable = s->outgoing && s->outgoing->target() == peer &&
+                      s->outgoing->state() != State::kOver &&
+                      s->outgoing->state() != State::kCancelling;
+  if (!usable) {
+    if (!frozen_here) cancel_outgoing(*s, wire::Cause::kWrongTarget);
+    auto input = plan_input(*s, peer, Duration{0}, true);
+    if (m.prefill_rate > 0) input.prefill_rate = TokensPerSecond(m.prefill_rate);
+    const plan::Decision decision = scheme_->decide(input);
+    if (decision.plan.relay && !frozen_here) {
+      response.plan = decision.plan;
+      response.snapshot = snapshot(*s);
+      response.attempt = Attempt{config.name, boot, ++attempt_counter_};
+      ports.peers->send(peer, std::move(response));
+      lend_to(*s, peer);
+      return;
+    }
+    make_outgoing(*s, peer, decision.plan);
+    const bool held = m.tokens_known <= s->log.size() && m.kv_front <= m.tokens_known &&
+                      s->log.hash(m.tokens_known) == m.token_hash && m.lineage == s->lineage;
+    s->outgoing->begin_retrieved(m.epoch, held ? m.kv_front : 0);
+  }
+  response.attempt = s->outgoing->attempt();
+  response.plan = s->outgoing->plan();
+  response.snapshot = snapshot(*s);
+  ports.peers->send(peer, std::move(response));
+  const bool status_out = s->outgoing->state() == State::kSynced;
+  if (s->outgoing->claim(m.epoch) && !status_out) freeze(*s);
+}
+
+void Node::Impl::on_exported(engine::SlotId slot, kv::TokenRange range, kv::Bytes rows) {
+  Session* s = find(slot);
+  if (s == nullptr || !s->outgoing) return;
+  stats_.kv_bytes_sent += rows.size();
+  s->outgoing->on_exported(range, std::move(rows));
+}
+
+}  // namespace pallas::node

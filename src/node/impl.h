@@ -1,0 +1,222 @@
+#pragma once
+// Node's inside. One class, several files by subject:
+//   node.cpp       facade, dispatch of messages, queries
+//   serving.cpp    owner: requests, engine results, tokens to the UE
+//   departure.cpp  source: preparation, claim, release
+//   arrival.cpp    target: preparation, attach, pull, recovery
+//   radio.cpp      RAN events, planning
+//   upkeep.cpp     stop, closed streams, peers up and down, loans
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "mobility/predictor.h"
+#include "node/node.h"
+#include "node/session.h"
+#include "plan/estimator.h"
+#include "plan/scheme.h"
+
+namespace pallas::node {
+
+class Node::Impl : public engine::EngineEvents {
+ public:
+  Impl(NodeConfig config, Ports ports, BootId boot, std::function<std::uint64_t()> random);
+  ~Impl() override;
+
+  // UE side.
+  Status open(OpenRequest request, StreamId stream);
+  Status attach(AttachRequest request, StreamId stream);
+  Result<wire::SessionSnapshot> describe(const SessionId& id, const std::string& token) const;
+  void on_stream_closed(StreamId stream);
+  Status stop(const SessionId& id, const std::string& token, const NodeId& last_node);
+
+  // RAN side.
+  Status on_prediction(const mobility::Prediction& prediction);
+  Status on_handover(const mobility::HandoverEvent& event);
+  Status on_position(const mobility::PositionReport& report);
+
+  // Peers.
+  void on_peer_up(const PeerHello& hello);
+  void on_peer_down(const NodeId& peer);
+  void on_message(const NodeId& peer, wire::Message& message);
+  void on_kv(const NodeId& peer, const wire::KvBlock& header, kv::Bytes rows);
+  void on_kv_drained(const NodeId& peer);
+  std::vector<wire::HeldAttempt> held_from(const NodeId& peer) const;
+
+  // engine::EngineEvents.
+  void on_prefilled(engine::SlotId slot, TokenPosition front, Duration busy) override;
+  void on_replayed(engine::SlotId slot, TokenPosition front, Duration busy) override;
+  void on_attached(engine::SlotId slot, TokenPosition front) override;
+  void on_sampled(engine::SlotId slot, const engine::Sampled& token) override;
+  void on_paused(engine::SlotId slot, TokenPosition front) override;
+  void on_exported(engine::SlotId slot, kv::TokenRange range, kv::Bytes rows) override;
+  void on_truncated(engine::SlotId slot, TokenPosition front) override;
+  void on_failed(engine::SlotId slot, const Error& error) override;
+
+  std::vector<SessionInfo> sessions() const;
+  NodeStats stats() const;
+
+  NodeConfig config;
+  Ports ports;
+  BootId boot;
+  std::vector<HandoverReport> reports;
+
+ private:
+  // What is known of a UE from the radio side.
+  struct Forecast {
+    CellId target;
+    TimePoint at{};
+    TimePoint valid_until{};
+    std::optional<Duration> sigma;
+    std::optional<double> confidence;
+    bool oracle = false;
+  };
+  struct UeState {
+    std::uint64_t prediction_seq = 0, handover_seq = 0, position_seq = 0;
+    bool prediction_seen = false, handover_seen = false, position_seen = false;
+    std::optional<mobility::PositionReport> last, previous;
+    std::optional<Forecast> forecast;
+  };
+  struct PeerState {
+    BootId boot;
+    wire::Compatibility compatibility;
+    bool up = false;
+    std::optional<plan::Ewma> prefill_rate;
+    TokenPosition seen_tokens = 0;  // of the running attempt's progress
+    std::uint64_t seen_ns = 0;
+  };
+
+  // --- serving.cpp ---
+  void start_serving(Session& s, Duration first_due);
+  void sync_text(Session& s);
+  void rebuild_text(Session& s);
+  void tell_tokens(Session& s);
+  void pump_stream(Session& s);
+  void finish_session(Session& s, wire::FinishReason reason);
+  void fail_session(Session& s, const Error& error);
+  void rebuild(Session& s);
+  void set_stream(Session& s, StreamId stream, TokenIndex next);
+  void drop_stream(Session& s, const NodeId& next);
+  engine::DecodeParams decode_params(const Session& s, Duration first_due) const;
+
+  // --- departure.cpp ---
+  void start_preparation(Session& s, const NodeId& target, const kv::TransferPlan& plan,
+                         Duration expected_in, bool oracle);
+  void make_outgoing(Session& s, const NodeId& target, const kv::TransferPlan& plan);
+  void cancel_outgoing(Session& s, wire::Cause cause);
+  void claimed_by(Session& s, const NodeId& peer, Epoch epoch);
+  void freeze(Session& s);
+  void stop_engine(Session& s);
+  void frozen(Session& s);
+  void lend_to(Session& s, const NodeId& peer);
+  Duration next_due(const Session& s) const;
+  wire::SessionSnapshot snapshot(const Session& s) const;
+  void handle(const NodeId& peer, wire::HandoverRequestAcknowledge& m);
+  void handle(const NodeId& peer, wire::HandoverPreparationFailure& m);
+  void handle(const NodeId& peer, wire::PreparationProgress& m);
+  void handle(const NodeId& peer, wire::HandoverSuccess& m);
+  void handle(const NodeId& peer, wire::UeContextRelease& m);
+  void handle(const NodeId& peer, wire::HandoverCancelAck& m);
+  void handle(const NodeId& peer, wire::RetrieveUeContextRequest& m);
+
+  // --- arrival.cpp ---
+  void handle(const NodeId& peer, wire::HandoverRequest& m);
+  void handle(const NodeId& peer, wire::TokenUpdate& m);
+  void handle(const NodeId& peer, wire::SnStatusTransfer& m);
+  void handle(const NodeId& peer, wire::UeContextReleaseAck& m);
+  void handle(const NodeId& peer, wire::HandoverCancel& m);
+  void handle(const NodeId& peer, wire::LeaseRenew& m);
+  void handle(const NodeId& peer, wire::RetrieveUeContextResponse& m);
+  void handle(const NodeId& peer, wire::RetrieveUeContextFailure& m);
+  void handle(const NodeId& peer, wire::Moved& m);
+  void handle(const NodeId& peer, wire::StaleEpoch& m);
+  // These belong to the link, not to a session.
+  void handle(const NodeId&, wire::Hello&) {}
+  void handle(const NodeId&, wire::Credit&) {}
+  void handle(const NodeId&, wire::KeepAlive&) {}
+  void handle(const NodeId&, wire::KvBlock&) {}
+  void handle(const NodeId& peer, wire::ErrorMessage& m);
+  void begin_incoming(Session& s, const NodeId& source, const Attempt& attempt,
+                      const kv::TransferPlan& plan, Lineage lineage, bool exact);
+  Status ensure_slot(Session& s, TokenPosition tokens);
+  std::optional<TokenPosition> usable_front(const Session& s, const session::TokenLog& other,
+                                            Lineage lineage) const;
+  Status adopt_ids(Session& s, const AttachRequest& request);
+  bool merge_snapshot(Session& s, const wire::SessionSnapshot& snapshot);
+  void claim(Session& s);  // tell the source that the UE is here
+  void pull(Session& s, const NodeId& from);
+  void await_source(Session& s, const NodeId& source);
+  void recover(Session& s, const char* from);
+  void after_target(Session& s);  // progress, completion
+  void activate(Session& s);
+  void open_report(Session& s, const AttachRequest& request);
+  void close_report(Session& s);
+  void fence(Session& s, Epoch epoch, const NodeId& node);
+  void send_release(Session& s);
+  void renew_lease(Session& s);
+  void drop_preparation(Session& s, bool keep_kv);
+  void renew_incoming(Session& s);
+  void watch_progress(Session& s);
+  void arrived_finished(Session& s);
+  wire::FinishReason finish_of(Session& s);
+
+  // --- radio.cpp ---
+  void evaluate(Session& s);
+  void evaluate_ue(const UeId& ue);
+  const Forecast* forecast_of(const Session& s) const;
+  plan::PlanInput plan_input(const Session& s, const NodeId& target, Duration remaining,
+                             bool at_handover) const;
+  void mirror_to(Session& s, const NodeId& peer);
+  void stop_for_claim(Session& s);
+  NodeId node_of(const CellId& cell) const;
+  Status take_seq(const char* what, std::uint64_t seq, std::uint64_t& last, bool& seen) const;
+  void announce(Session& s, const NodeId& next);
+
+  // --- upkeep.cpp ---
+  // Runs `action` on the session after `delay`, if it still exists then.
+  template <class Action>
+  void arm(Timer& timer, Duration delay, const Session& s, Action action) {
+    timer.arm(delay, [this, id = s.id, action] {
+      if (Session* live = find(id)) action(*live);
+    });
+  }
+  void arm_log_life(Session& s);
+  Session* find(const SessionId& id) const;
+  Session* find(const engine::SlotId& slot) const;
+  Session& emplace(SessionId id, wire::SessionParams params, session::TokenLog log);
+  bool room_for_session();
+  void erase(Session& s);
+  void release_slot(Session& s);
+  void retain(Session& s, Duration how_long);
+  bool evict_one_retained();
+  void become_mirror(Session& s);
+  void become_moved(Session& s, const NodeId& where);
+  void begin_grace(Session& s);
+  void housekeeping();
+  bool stale(const Session& s, Epoch epoch, const NodeId& peer) const;
+  std::uint64_t staged_bytes() const;
+
+  std::function<std::uint64_t()> random_;
+  std::unique_ptr<plan::Scheme> scheme_;
+  std::unordered_map<SessionId, std::unique_ptr<Session>> sessions_;
+  std::unordered_map<engine::SlotId, Session*> by_slot_;
+  std::unordered_map<StreamId, Session*> by_stream_;
+  std::multimap<UeId, Session*> by_ue_;
+  std::map<UeId, UeState> ues_;
+  std::map<NodeId, PeerState> peers_;
+  std::uint64_t attempt_counter_ = 0;
+  NodeStats stats_;
+  wire::Compatibility compatibility_;
+  Timer housekeeping_timer_;
+};
+
+engine::SamplingParams sampling_of(const wire::SessionParams& params);
+wire::Compatibility to_wire(const engine::CompatibilityRecord& record);
+engine::CompatibilityRecord from_wire(const wire::Compatibility& record);
+
+}  // namespace pallas::node

@@ -1,0 +1,353 @@
+// The target of a handover before the UE comes: requests, ids and rows of the source, leases.
+
+#include <algorithm>
+#include <utility>
+
+#include "node/impl.h"
+
+namespace pallas::node {
+
+namespace {
+
+class TargetPortOf : public session::TargetPort {
+ public:
+  TargetPortOf(Node::Ports ports, NodeId source, engine::SlotId slot)
+      : ports_(ports), source_(std::move(source)), slot_(slot) {}
+  void send(wire::Message message) override { ports_.peers->send(source_, std::move(message)); }
+  void prefill(TokenPosition first, std::vector<TokenId> tokens) override {
+    ports_.engine->prefill(slot_, first, std::move(tokens));
+  }
+  void replay(TokenPosition first, std::vector<TokenId> tokens) override {
+    ports_.engine->replay(slot_, first, std::move(tokens));
+  }
+  void attach_rows(session::Rows rows) override {
+    ports_.engine->attach_kv(slot_, rows.range.begin, rows.range.size(), std::move(rows.bytes));
+  }
+
+ private:
+  Node::Ports ports_;
+  NodeId source_;
+  engine::SlotId slot_;
+};
+
+wire::Cause cause_of(Errc code) {
+  switch (code) {
+    case Errc::kIncompatible:
+      return wire::Cause::kIncompatible;
+    case Errc::kContextExceeded:
+      return wire::Cause::kContextExceeded;
+    default:
+      return wire::Cause::kNoResources;
+  }
+}
+
+}  // namespace
+
+Status Node::Impl::ensure_slot(Session& s, TokenPosition tokens) {
+  if (s.slot) return {};
+  tokens = std::min(tokens, ports.engine->info().context_tokens);
+  auto slot = ports.engine->reserve(tokens);
+  while (!slot && slot.error().code == Errc::kResourceExhausted && evict_one_retained()) {
+    slot = ports.engine->reserve(tokens);
+  }
+  if (!slot) return Failure(slot.error());
+  s.slot = *slot;
+  s.reserved = tokens;
+  s.front = 0;
+  s.decoding = s.stopping = s.prefilling = false;
+  by_slot_[*slot] = &s;
+  return {};
+}
+
+void Node::Impl::begin_incoming(Session& s, const NodeId& source, const Attempt& attempt,
+                                const kv::TransferPlan& plan, Lineage lineage, bool exact) {
+  const auto& info = ports.engine->info();
+  session::TargetHandover::Setup setup;
+  setup.session = s.id;
+  setup.attempt = attempt;
+  setup.source = source;
+  setup.plan = plan;
+  setup.consistency = s.params.consistency;
+  setup.exact_available = exact;
+  setup.exact_generated_chunks = info.capabilities.exact_chunked_generated;
+  setup.run_tokens = std::max<TokenPosition>(2 * info.profile.chunk_tokens, 2);
+  setup.step = info.profile.decode_step(1, s.log.size());
+  setup.prefill_per_token =
+      info.profile.prefill_time(0, s.log.size()) / static_cast<double>(s.log.size());
+  setup.prefer_exact_wait = to_seconds(config.prefer_exact_wait);
+  std::optional<BytesPerSecond> goodput = ports.peers->goodput(source);
+  if (!goodput) goodput = config.initial_goodput;
+  if (goodput && goodput->value > 0) {
+    setup.row_wire = Seconds(static_cast<double>(info.geometry.bytes_per_token()) / goodput->value);
+  }
+  setup.lineage = lineage;
+  s.target_port = std::make_unique<TargetPortOf>(ports, source, s.slot.value_or(engine::SlotId()));
+  s.incoming = std::make_unique<session::TargetHandover>(std::move(setup), s.log, s.staged, s.front,
+                                                         *s.target_port);
+  s.met_at.reset();
+}
+
+// How much of the KV that this session's slot holds belongs to `other`'s ids; none when the slot
+// cannot be used as it is.
+std::optional<TokenPosition> Node::Impl::usable_front(const Session& s,
+                                                      const session::TokenLog& other,
+                                                      Lineage lineage) const {
+  if (!s.slot || s.stopping || s.decoding || s.prefilling) return std::nullopt;
+  if (lineage != s.lineage) return std::nullopt;
+  return std::min(s.front, s.log.agrees_until(0, other.ids()));
+}
+
+// Takes over what a peer knows of the session. False: the snapshot is not consistent.
+bool Node::Impl::merge_snapshot(Session& s, const wire::SessionSnapshot& snapshot) {
+  auto log =
+      session::TokenLog::restore(snapshot.tokens, snapshot.prompt_tokens, snapshot.sampled_by);
+  if (!log) return false;
+  const TokenPosition same = s.log.agrees_until(0, log->ids());
+  // The UE may have brought more ids than the snapshot has: they stay.
+  const bool extends = log->size() > s.log.size() || same < std::min(s.log.size(), log->size());
+  s.params = snapshot.params;
+  if (extends) {
+    s.staged.drop_from(same);
+    s.log = std::move(*log);
+  }
+  rebuild_text(s);
+  s.resumable = true;
+  s.epoch = std::max(s.epoch, snapshot.epoch);
+  return true;
+}
+
+void Node::Impl::handle(const NodeId& peer, wire::HandoverRequest& m) {
+  const auto refuse = [&](wire::Cause cause, std::string why) {
+    ports.peers->send(
+        peer, wire::HandoverPreparationFailure{m.session, m.attempt, cause, std::move(why)});
+  };
+  const auto& info = ports.engine->info();
+  const auto theirs = from_wire(m.compatibility);
+  if (auto ok = engine::check_compatible(info.compatibility, theirs); !ok) {
+    refuse(wire::Cause::kIncompatible, ok.error().message);
+    return;
+  }
+  const bool exact = engine::why_not_exact(info.compatibility, theirs).empty() &&
+                     info.capabilities.exact_chunked_prompt && info.capabilities.exact_attach;
+  if (!exact && m.snapshot.params.consistency == wire::Consistency::kExact) {
+    refuse(wire::Cause::kConsistency,
+           "consistency exact: " + engine::why_not_exact(info.compatibility, theirs) + " differs");
+    return;
+  }
+  if (m.snapshot.tokens.size() > info.context_tokens) {
+    refuse(wire::Cause::kContextExceeded, "tokens: more than the context here");
+    return;
+  }
+  auto log = session::TokenLog::restore(m.snapshot.tokens, m.snapshot.prompt_tokens,
+                                        m.snapshot.sampled_by);
+  if (!log) {
+    refuse(wire::Cause::kUnknown, log.error().message);
+    return;
+  }
+  Session* s = find(m.session);
+  if (s != nullptr) {
+    if (s->role == Role::kRelaying && s->elsewhere == peer) {
+      refuse(wire::Cause::kNoResources, "session: this gNB relays it already");
+      return;
+    }
+    const bool ours = s->role == Role::kServing || s->role == Role::kRelaying;
+    if (m.snapshot.epoch < s->epoch && s->role != Role::kArriving) {
+      ++stats_.stale_epochs;
+      ports.peers->send(peer, wire::StaleEpoch{m.session, s->epoch, s->holder});
+      return;
+    }
+    if (ours && m.snapshot.epoch == s->epoch) {
+      ports.peers->send(peer, wire::StaleEpoch{m.session, s->epoch, s->holder});
+      return;
+    }
+    if (s->role == Role::kFinished) {
+      refuse(wire::Cause::kFinished, "session: it has ended");
+      return;
+    }
+    if (s->role == Role::kArriving) {
+      // The request meets the UE's attach or a pull (rule 7): it joins, and the claim answers it.
+      if (s->incoming && !s->incoming->status_known() && s->incoming->source() == peer) {
+        merge_snapshot(*s, m.snapshot);
+        s->incoming->adopt_plan(m.attempt, m.plan, m.snapshot.lineage, exact);
+        claim(*s);
+      }
+      return;
+    }
+  } else {
+    if (!room_for_session()) {
+      refuse(wire::Cause::kNoResources, "sessions: all places are taken");
+      return;
+    }
+    s = &emplace(m.session, m.snapshot.params, session::TokenLog(*log));
+  }
+  s->incoming.reset();
+  s->loan.cancel();
+  // What an earlier preparation or service left here counts as far as its ids are the same.
+  const auto front = usable_front(*s, *log, m.snapshot.lineage);
+  if (!front || m.plan.relay) release_slot(*s);
+  if (!merge_snapshot(*s, m.snapshot)) {
+    refuse(wire::Cause::kUnknown, "snapshot: its parts contradict each other");
+    return;
+  }
+  if (!m.plan.relay) {
+    const TokenPosition wanted = std::max<TokenPosition>(m.reserve_tokens, s->log.size());
+    if (auto reserved = ensure_slot(*s, wanted); !reserved) {
+      refuse(cause_of(reserved.error().code), reserved.error().message);
+      become_mirror(*s);
+      return;
+    }
+    if (front && *front < s->front) {
+      ports.engine->truncate(*s->slot, *front);
+      s->front = *front;
+    }
+  }
+  s->role = Role::kPreparing;
+  s->lineage = m.snapshot.lineage;
+  s->elsewhere = peer;
+  s->incoming_boot = peers_[peer].boot;
+  s->requested_at = ports.clock->now();
+  s->expected_at =
+      ports.clock->now() + to_duration(Seconds(std::clamp(m.plan.expected_in_s, 0., 3600.)));
+  s->log_life.cancel();
+  begin_incoming(*s, peer, m.attempt, m.plan, m.snapshot.lineage, exact);
+  renew_incoming(*s);
+  wire::HandoverRequestAcknowledge ack;
+  ack.session = m.session;
+  ack.attempt = m.attempt;
+  ack.lease_ms = static_cast<std::uint32_t>(to_ms(config.lease));
+  ack.prefill_rate = info.profile.prefill_rate(0, s->log.size()).value;
+  ack.exact = exact;
+  ack.held = s->incoming->held().ranges;
+  ports.peers->send(peer, std::move(ack));
+  s->incoming->advance();
+  after_target(*s);
+}
+
+void Node::Impl::drop_preparation(Session& s, bool keep_kv) {
+  if (s.role != Role::kPreparing) return;
+  const bool idle = !s.incoming || !s.incoming->busy();
+  if (!keep_kv) ++stats_.leases_expired;
+  s.incoming.reset();
+  s.lease.cancel();
+  if (!keep_kv || !s.slot) {
+    become_mirror(s);
+    return;
+  }
+  if (!idle) stop_engine(s);
+  retain(s, config.flap);
+}
+
+void Node::Impl::handle(const NodeId& peer, wire::HandoverCancel& m) {
+  Session* s = find(m.session);
+  const bool ours = s != nullptr && s->incoming && s->incoming->attempt() == m.attempt &&
+                    s->incoming->source() == peer;
+  if (ours && s->role == Role::kArriving) {
+    claim(*s);  // rule 6
+    return;
+  }
+  ports.peers->send(peer, wire::HandoverCancelAck{m.session, m.attempt});
+  if (!ours) return;
+  if (s->finish != wire::FinishReason::kNone) {
+    s->incoming.reset();
+    s->lease.cancel();
+    release_slot(*s);
+    s->role = Role::kFinished;
+    arm_log_life(*s);
+    return;
+  }
+  drop_preparation(*s, true);
+}
+
+void Node::Impl::handle(const NodeId& peer, wire::LeaseRenew& m) {
+  Session* s = find(m.session);
+  if (s == nullptr || !s->incoming || s->incoming->attempt() != m.attempt || s->elsewhere != peer) {
+    return;
+  }
+  s->expected_at = ports.clock->now() + std::chrono::milliseconds(m.expected_in_ms);
+  if (s->role == Role::kPreparing) renew_incoming(*s);
+}
+
+void Node::Impl::handle(const NodeId& peer, wire::TokenUpdate& m) {
+  Session* s = find(m.session);
+  if (m.attempt) {
+    if (s == nullptr || !s->incoming || s->incoming->attempt() != *m.attempt ||
+        s->incoming->source() != peer) {
+      return;
+    }
+    if (s->role == Role::kPreparing) renew_incoming(*s);
+    // A gap cannot be closed here; the link's resynchronization does.
+    if (!s->incoming->on_tokens(m)) return;
+    if (m.finish != wire::FinishReason::kNone) s->finish = m.finish;
+    if (s->role == Role::kArriving) pump_stream(*s);
+    after_target(*s);
+    return;
+  }
+  if (s == nullptr) {
+    if (!m.snapshot || !room_for_session()) return;
+    auto log = session::TokenLog::restore(m.snapshot->tokens, m.snapshot->prompt_tokens,
+                                          m.snapshot->sampled_by);
+    if (!log) return;
+    s = &emplace(m.session, m.snapshot->params, std::move(*log));
+    become_mirror(*s);
+  }
+  const bool relays = s->role == Role::kRelaying && s->elsewhere == peer;
+  if (!relays && s->role != Role::kMirror) return;
+  if (m.epoch < s->epoch) return;
+  if (m.snapshot) merge_snapshot(*s, *m.snapshot);
+  s->elsewhere = peer;
+  if (!relays) s->epoch = m.epoch;
+  for (std::size_t k = 0; k < m.ids.size(); ++k) {
+    const TokenPosition p = m.first + static_cast<TokenPosition>(k);
+    if (p == s->log.size()) s->log.append(m.ids[k], m.by);
+  }
+  if (m.first > s->log.size()) return;  // a gap: the next snapshot closes it
+  s->finish = m.finish;
+  if (!relays) {
+    become_mirror(*s);  // its life starts anew
+    return;
+  }
+  s->repeat.cancel();
+  s->watch.cancel();
+  if (s->report) {
+    s->report->exact = true;
+    close_report(*s);
+  }
+  if (s->finish != wire::FinishReason::kNone) s->role = Role::kFinished;
+  pump_stream(*s);
+}
+
+// Any frame that names the attempt renews its lease (rule 8).
+void Node::Impl::renew_incoming(Session& s) {
+  arm(s.lease, config.lease, s, [this](Session& live) { drop_preparation(live, false); });
+}
+
+void Node::Impl::on_kv(const NodeId& peer, const wire::KvBlock& header, kv::Bytes rows) {
+  Session* s = find(header.session);
+  stats_.kv_bytes_received += rows.size();
+  const auto& geometry = ports.engine->info().geometry;
+  if (s == nullptr || !s->incoming || s->incoming->plan().relay) return;
+  if (rows.size() != std::uint64_t{header.count} * geometry.bytes_per_token()) {
+    ++stats_.kv_blocks_refused;
+    ports.peers->send(peer, wire::ErrorMessage{Errc::kInvalidArgument,
+                                               "KvBlock.payload_bytes: not count x bytes a token",
+                                               header.session});
+    return;
+  }
+  if (staged_bytes() + rows.size() > config.max_staged_bytes ||
+      s->staged.bytes() + rows.size() > config.max_staged_bytes_session) {
+    ++stats_.kv_blocks_refused;
+    return;  // what is missing later is rebuilt after kStall
+  }
+  if (s->role == Role::kPreparing && s->incoming->attempt() == header.attempt) renew_incoming(*s);
+  if (auto taken = s->incoming->on_rows(header, std::move(rows)); !taken) {
+    ++stats_.kv_blocks_refused;
+    ports.peers->send(peer, wire::ErrorMessage{taken.error().code, taken.error().message, s->id});
+    return;
+  }
+  if (s->role == Role::kArriving && s->watch.armed() && s->incoming->status_known()) {
+    watch_progress(*s);
+  }
+  after_target(*s);
+}
+
+}  // namespace pallas::node

@@ -1,0 +1,249 @@
+// What the radio side says, and the decisions that follow: when to prepare whom.
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "node/impl.h"
+
+namespace pallas::node {
+
+namespace {
+
+// A prediction made here from positions holds until the next few positions must have come.
+constexpr Duration kPositionValid = std::chrono::seconds(2);
+
+}  // namespace
+
+NodeId Node::Impl::node_of(const CellId& cell) const {
+  auto it = config.cells.find(cell);
+  return it == config.cells.end() ? NodeId() : it->second;
+}
+
+Status Node::Impl::take_seq(const char* what, std::uint64_t seq, std::uint64_t& last,
+                            bool& seen) const {
+  if (seen && seq <= last) {
+    return fail(Errc::kOutOfOrder, std::string("seq: ") + what + " " + std::to_string(seq) +
+                                       " is not newer than " + std::to_string(last));
+  }
+  last = seq;
+  seen = true;
+  return {};
+}
+
+Status Node::Impl::on_prediction(const mobility::Prediction& prediction) {
+  if (prediction.target && node_of(*prediction.target).value.empty()) {
+    return fail(Errc::kNotFound,
+                "target: no gNB is configured for cell " + prediction.target->value);
+  }
+  UeState& ue = ues_[prediction.ue];
+  if (auto ok = take_seq("prediction", prediction.seq, ue.prediction_seq, ue.prediction_seen);
+      !ok) {
+    return ok;
+  }
+  const TimePoint now = ports.clock->now();
+  if (!prediction.target) {
+    ue.forecast.reset();
+  } else {
+    ue.forecast = Forecast{*prediction.target, now + prediction.in,   now + prediction.valid,
+                           prediction.sigma,   prediction.confidence, prediction.oracle};
+  }
+  evaluate_ue(prediction.ue);
+  return {};
+}
+
+Status Node::Impl::on_position(const mobility::PositionReport& report) {
+  if (ports.cells == nullptr) {
+    return fail(Errc::kUnsupported, "positions: no cell layout is configured here");
+  }
+  UeState& ue = ues_[report.ue];
+  if (auto ok = take_seq("position", report.seq, ue.position_seq, ue.position_seen); !ok) return ok;
+  ue.previous = std::exchange(ue.last, report);
+  const mobility::CvhPredictor predictor(*ports.cells, mobility::CvhOptions{});
+  const auto crossing = predictor.predict(*ue.last, ue.previous ? &*ue.previous : nullptr);
+  // A vehicle that stands still says nothing new: the last prediction lasts as long as it is valid.
+  if (crossing && !node_of(crossing->to).value.empty()) {
+    const TimePoint now = ports.clock->now();
+    ue.forecast = Forecast{crossing->to,         now + to_duration(crossing->in),
+                           now + kPositionValid, std::nullopt,
+                           std::nullopt,         false};
+  }
+  evaluate_ue(report.ue);
+  return {};
+}
+
+Status Node::Impl::on_handover(const mobility::HandoverEvent& event) {
+  if (node_of(event.target).value.empty()) {
+    return fail(Errc::kNotFound, "target: no gNB is configured for cell " + event.target.value);
+  }
+  UeState& ue = ues_[event.ue];
+  if (auto ok = take_seq("handover", event.seq, ue.handover_seq, ue.handover_seen); !ok) return ok;
+  using Phase = mobility::HandoverPhase;
+  const NodeId target = node_of(event.target);
+  const bool leaves = target != config.name;
+  // A fact beats a prediction.
+  if (event.phase == Phase::kExecution || event.phase == Phase::kCompleted) ue.forecast.reset();
+
+  auto [first, last] = by_ue_.equal_range(event.ue);
+  std::vector<SessionId> ids;
+  for (auto it = first; it != last; ++it) ids.push_back(it->second->id);
+  for (const SessionId& id : ids) {
+    Session* s = find(id);
+    if (s == nullptr || !s->resumable) continue;
+    switch (event.phase) {
+      case Phase::kPreparation:
+        break;
+      case Phase::kExecution:
+        if (!leaves || s->role != Role::kServing || s->relay_to) break;
+        s->executing = target;
+        s->writing = false;
+        s->plan_again.cancel();
+        if (!s->outgoing || s->outgoing->target() != target ||
+            s->outgoing->state() == session::SourceHandover::State::kCancelling) {
+          const auto input = plan_input(*s, target, Duration{0}, true);
+          start_preparation(*s, target, scheme_->decide(input).plan, Duration{0}, false);
+        }
+        begin_grace(*s);
+        break;
+      case Phase::kCompleted:
+        if (leaves && s->executing) stop_for_claim(*s);
+        break;
+      case Phase::kRejected:
+      case Phase::kCancelled:
+      case Phase::kReestablished:
+        if (event.phase == Phase::kReestablished && leaves) break;
+        if (s->role != Role::kServing || s->holder != config.name) break;
+        s->executing.reset();
+        s->writing = true;
+        if (s->stream) s->grace.cancel();
+        cancel_outgoing(*s, wire::Cause::kWithdrawn);
+        pump_stream(*s);
+        evaluate(*s);
+        break;
+    }
+  }
+  return {};
+}
+
+// The UE has left for good. Unless decoding is lent, the step ends and the status goes out before
+// the claim (rule 1).
+void Node::Impl::stop_for_claim(Session& s) {
+  if (s.role != Role::kServing || s.relay_to || s.stopping || !s.outgoing) return;
+  if (!s.outgoing->acknowledged() || s.outgoing->plan().relay) return;
+  if (s.decoding || s.prefilling) stop_engine(s);
+}
+
+const Node::Impl::Forecast* Node::Impl::forecast_of(const Session& s) const {
+  auto it = ues_.find(s.params.ue);
+  if (s.params.ue.value.empty() || it == ues_.end() || !it->second.forecast) return nullptr;
+  const Forecast& forecast = *it->second.forecast;
+  return ports.clock->now() <= forecast.valid_until ? &forecast : nullptr;
+}
+
+void Node::Impl::evaluate_ue(const UeId& ue) {
+  auto [first, last] = by_ue_.equal_range(ue);
+  for (auto it = first; it != last; ++it) evaluate(*it->second);
+}
+
+plan::PlanInput Node::Impl::plan_input(const Session& s, const NodeId& target, Duration remaining,
+                                       bool at_handover) const {
+  const auto& info = ports.engine->info();
+  plan::PlanInput input;
+  // What the target needs, also where the source is still in mid-prompt.
+  input.context = s.log.size() - 1;
+  input.prompt = std::min(input.context, s.log.prompt_tokens() - 1);
+  input.block_tokens = info.geometry.block_tokens;
+  input.kv_bytes_per_token = info.geometry.bytes_per_token();
+  input.prefill_rate = info.profile.prefill_rate(0, std::max<TokenPosition>(input.context, 1));
+  if (auto it = peers_.find(target); it != peers_.end() && it->second.prefill_rate) {
+    if (const auto rate = it->second.prefill_rate->value())
+      input.prefill_rate = TokensPerSecond(*rate);
+  }
+  const Seconds step = info.profile.decode_step(1, s.log.size());
+  input.decode_rate = TokensPerSecond(step.count() > 0 ? 1 / step.count() : 0);
+  if (s.params.max_token_rate > 0) {
+    input.decode_rate = TokensPerSecond(std::min(input.decode_rate.value, s.params.max_token_rate));
+  }
+  input.goodput = ports.peers->goodput(target);
+  if (!input.goodput) input.goodput = config.initial_goodput;
+  input.remaining = to_seconds(std::max(remaining, Duration{0}));
+  input.at_handover = at_handover;
+  input.load = info.profile.load;
+  input.activation = step;
+  input.recompute_prompt_only = s.params.consistency != wire::Consistency::kFast &&
+                                !info.capabilities.exact_chunked_generated;
+  input.alpha = config.alpha;
+  input.step = to_seconds(config.control_period);
+  input.t_max = to_seconds(config.t_max);
+  input.margin = to_seconds(config.window_margin);
+  return input;
+}
+
+void Node::Impl::announce(Session& s, const NodeId& next) {
+  if (s.announced == next) return;
+  s.announced = next;
+  if (s.stream && s.writing) ports.ue->announce(*s.stream, next);
+}
+
+// Rule 16: ids without KV or admission, so that a crash or a wrong target costs a prefill only.
+void Node::Impl::mirror_to(Session& s, const NodeId& peer) {
+  if (peer == config.name || s.mirrors.contains(peer) || !ports.peers->is_up(peer)) return;
+  wire::TokenUpdate update;
+  update.session = s.id;
+  update.epoch = s.epoch;
+  update.first = s.log.size();
+  update.by = config.name;
+  update.snapshot = snapshot(s);
+  s.mirrors[peer] = s.log.size();
+  ports.peers->send(peer, std::move(update));
+}
+
+// Decides for one session, as often as something changed and at the time the scheme asks for.
+void Node::Impl::evaluate(Session& s) {
+  using State = session::SourceHandover::State;
+  if (s.role != Role::kServing || !s.resumable || s.relay_to || s.executing) return;
+  if (s.finish != wire::FinishReason::kNone) return;
+  if (s.outgoing && s.outgoing->state() != State::kRequested &&
+      s.outgoing->state() != State::kPreparing && s.outgoing->state() != State::kCancelling) {
+    return;
+  }
+  s.plan_again.cancel();
+  for (const NodeId& peer : config.mirrors) mirror_to(s, peer);
+
+  const Forecast* forecast = forecast_of(s);
+  const NodeId target = forecast != nullptr ? node_of(forecast->target) : NodeId();
+  const bool preparing = s.outgoing && s.outgoing->state() != State::kCancelling;
+  if (target.value.empty() || target == config.name) {
+    if (preparing) cancel_outgoing(s, wire::Cause::kWithdrawn);
+    return;
+  }
+  if (preparing && s.outgoing->target() == target) {
+    // Triggered: a one-way transition for this target. Look again when the prediction expires.
+    const Duration valid = forecast->valid_until - ports.clock->now();
+    arm(s.plan_again, valid + std::chrono::milliseconds(1), s,
+        [this](Session& live) { evaluate(live); });
+    return;
+  }
+  if (preparing) cancel_outgoing(s, wire::Cause::kWithdrawn);
+  if (config.mirror_on_prediction) mirror_to(s, target);
+
+  const TimePoint now = ports.clock->now();
+  Duration again = config.control_period;
+  const auto refused = s.refused_until.find(target);
+  const bool may =
+      ports.peers->is_up(target) && (refused == s.refused_until.end() || refused->second <= now);
+  const auto input = plan_input(s, target, forecast->at - now, false);
+  if (may && plan::check(input)) {
+    const plan::Decision decision = scheme_->decide(input);
+    if (decision.trigger) {
+      start_preparation(s, target, decision.plan, forecast->at - now, forecast->oracle);
+      again = forecast->valid_until - now + std::chrono::milliseconds(1);
+    } else {
+      const Duration look = to_duration(decision.look_again);
+      again = std::clamp(look, Duration(std::chrono::milliseconds(1)), config.control_period);
+    }
+  }
+  arm(s.plan_again, again, s, [this](Session& live) { evaluate(live); });
+}
+
+}  // namespace pallas::node

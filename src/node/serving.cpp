@@ -1,0 +1,324 @@
+// The owner: takes requests, turns the engine's results into tokens of the stream.
+
+#include <algorithm>
+#include <utility>
+
+#include "node/impl.h"
+
+namespace pallas::node {
+
+engine::SamplingParams sampling_of(const wire::SessionParams& params) {
+  engine::SamplingParams s;
+  s.temperature = params.temperature;
+  s.top_p = params.top_p;
+  s.top_k = params.top_k;
+  s.min_p = params.min_p;
+  s.repeat_penalty = params.repeat_penalty;
+  s.presence_penalty = params.presence_penalty;
+  s.frequency_penalty = params.frequency_penalty;
+  s.penalty_last_n = params.penalty_last_n;
+  s.seed = params.seed;
+  s.min_tokens = params.min_tokens;
+  s.ignore_eos = params.ignore_eos;
+  s.grammar = params.grammar;
+  s.logit_bias = params.logit_bias;
+  return s;
+}
+
+Status Node::Impl::open(OpenRequest request, StreamId stream) {
+  const auto& info = ports.engine->info();
+  if (request.prompt.empty()) return fail(Errc::kInvalidArgument, "prompt: it has no tokens");
+  const auto prompt = static_cast<TokenPosition>(request.prompt.size());
+  if (prompt >= info.context_tokens) {
+    return fail(Errc::kContextExceeded, "prompt: " + std::to_string(prompt) +
+                                            " tokens, the context has " +
+                                            std::to_string(info.context_tokens));
+  }
+  if (request.params.max_tokens == 0)
+    return fail(Errc::kInvalidArgument, "max_tokens: must be at least 1");
+  if (find(request.session) != nullptr)
+    return fail(Errc::kAlreadyExists, "session: that id is taken");
+  if (!room_for_session()) {
+    return fail(Errc::kResourceExhausted,
+                "sessions: all " + std::to_string(config.max_sessions) + " places are taken");
+  }
+  session::TokenLog log(std::move(request.prompt));
+  Session& s = emplace(request.session, std::move(request.params), std::move(log));
+  if (auto reserved = ensure_slot(s, s.log.size() + s.params.max_tokens); !reserved) {
+    erase(s);
+    return reserved;
+  }
+  s.resumable = request.resumable;
+  s.epoch = Epoch(1);
+  s.holder = config.name;
+  s.role = Role::kServing;
+  set_stream(s, stream, 0);
+  ++stats_.sessions_opened;
+  start_serving(s, Duration{0});
+  evaluate(s);
+  return {};
+}
+
+engine::DecodeParams Node::Impl::decode_params(const Session& s, Duration first_due) const {
+  engine::DecodeParams params;
+  params.sampling = sampling_of(s.params);
+  params.tokens = s.log.copy(0, s.log.size());
+  params.prompt_tokens = s.log.prompt_tokens();
+  const std::uint64_t wanted = std::uint64_t{s.log.prompt_tokens()} + s.params.max_tokens - 1;
+  params.last_position = static_cast<TokenPosition>(std::min<std::uint64_t>(wanted, s.reserved));
+  params.max_token_rate = TokensPerSecond(s.params.max_token_rate);
+  params.first_due = first_due;
+  return params;
+}
+
+// Prefills what is missing of the prompt, then decodes. The last id is always the input of a step.
+void Node::Impl::start_serving(Session& s, Duration first_due) {
+  const TokenPosition end = s.log.size() - 1;
+  if (s.front < end) {
+    s.prefilling = true;
+    ports.engine->prefill(*s.slot, s.front, s.log.copy(s.front, end));
+    return;
+  }
+  s.prefilling = false;
+  s.decoding = true;
+  ports.engine->decode(*s.slot, decode_params(s, first_due));
+}
+
+void Node::Impl::sync_text(Session& s) {
+  while (s.texts.size() < s.log.generated()) {
+    const auto index = static_cast<TokenIndex>(s.texts.size());
+    auto out = s.assembler.push(ports.text->piece(s.log.generated_at(index)));
+    s.texts.push_back(std::move(out.text));
+  }
+}
+
+void Node::Impl::rebuild_text(Session& s) {
+  s.assembler = session::TextAssembler(s.params.stop);
+  s.texts.clear();
+  sync_text(s);
+}
+
+void Node::Impl::on_prefilled(engine::SlotId slot, TokenPosition front, Duration busy) {
+  Session* s = find(slot);
+  if (s == nullptr) return;
+  const TokenPosition before = s->front;
+  s->front = front;
+  if (s->incoming) {
+    stats_.tokens_recomputed += front - std::min(before, front);
+    s->incoming->on_front(front, busy);
+    after_target(*s);
+    return;
+  }
+  if (s->outgoing) s->outgoing->on_front(front);
+  if (s->prefilling && !s->stopping && front + 1 == s->log.size()) start_serving(*s, Duration{0});
+}
+
+void Node::Impl::on_replayed(engine::SlotId slot, TokenPosition front, Duration busy) {
+  Session* s = find(slot);
+  if (s == nullptr || !s->incoming) return;
+  stats_.tokens_replayed += front - std::min(s->front, front);
+  s->front = front;
+  s->incoming->on_front(front, busy);
+  after_target(*s);
+}
+
+void Node::Impl::on_attached(engine::SlotId slot, TokenPosition front) {
+  Session* s = find(slot);
+  if (s == nullptr || !s->incoming) return;
+  s->front = front;
+  s->incoming->on_front(front, Duration{0});
+  after_target(*s);
+}
+
+void Node::Impl::on_sampled(engine::SlotId slot, const engine::Sampled& token) {
+  Session* s = find(slot);
+  if (s == nullptr || !s->decoding || s->finish != wire::FinishReason::kNone) return;
+  if (token.position != s->log.size()) {
+    fail_session(*s, Error{Errc::kInternal, "the engine sampled at an unexpected position"});
+    return;
+  }
+  ++stats_.tokens_sampled;
+  s->log.append(token.id, config.name);
+  s->front = token.position;
+  s->last_sampled = ports.clock->now();
+
+  auto out = s->assembler.push(ports.text->piece(token.id));
+  s->texts.push_back(std::move(out.text));
+  wire::FinishReason finish = wire::FinishReason::kNone;
+  if (out.stop || token.end_of_generation) {
+    finish = wire::FinishReason::kStop;
+  } else if (token.limit) {
+    finish = wire::FinishReason::kLength;
+  }
+  if (finish != wire::FinishReason::kNone) {
+    finish_session(*s, finish);
+    return;
+  }
+  // The update leaves before the token is written (rule 5).
+  tell_tokens(*s);
+  pump_stream(*s);
+  if (s->report) close_report(*s);
+  if (s->outgoing) s->outgoing->on_front(s->front);
+}
+
+// Everybody who follows this session's ids learns the new ones.
+void Node::Impl::tell_tokens(Session& s) {
+  if (s.outgoing) s.outgoing->on_tokens(s.finish);
+  if (s.relay_to) {
+    wire::TokenUpdate update;
+    update.session = s.id;
+    update.epoch = s.epoch;
+    update.first = s.log.size() - 1;
+    update.ids = s.log.copy(update.first, s.log.size());
+    update.by = config.name;
+    update.finish = s.finish;
+    ports.peers->send(*s.relay_to, std::move(update));
+  }
+  for (auto& [peer, told] : s.mirrors) {
+    const bool follows = (s.outgoing && s.outgoing->target() == peer) || s.relay_to == peer;
+    if (follows || !ports.peers->is_up(peer)) continue;
+    if (told >= s.log.size() && s.finish == wire::FinishReason::kNone) continue;
+    wire::TokenUpdate update;
+    update.session = s.id;
+    update.epoch = s.epoch;
+    update.first = told;
+    update.ids = s.log.copy(told, s.log.size());
+    update.by = config.name;
+    update.finish = s.finish;
+    told = s.log.size();
+    ports.peers->send(peer, std::move(update));
+  }
+}
+
+void Node::Impl::pump_stream(Session& s) {
+  if (!s.stream || !s.writing) return;
+  const bool may_emit = s.role == Role::kServing || s.role == Role::kArriving ||
+                        s.role == Role::kRelaying || s.role == Role::kFinished;
+  if (!may_emit) return;
+  sync_text(s);
+  const TimePoint now = ports.clock->now();
+  while (s.next_to_write < s.log.generated()) {
+    const TokenIndex i = s.next_to_write++;
+    if (s.wrote && to_ms(now - s.last_write) > config.slo_ms) ++stats_.slo_misses;
+    s.wrote = true;
+    s.last_write = now;
+    ++stats_.tokens_emitted;
+    ports.ue->deliver(*s.stream,
+                      TokenEvent{s.epoch, i, s.log.generated_at(i), s.texts[i], s.log.by(i)});
+  }
+  if (s.finish == wire::FinishReason::kNone) return;
+  // A copy, so that a second attach gets the same tail.
+  auto assembler = s.assembler;
+  FinishEvent event;
+  event.reason = s.finish;
+  event.text = assembler.finish().text;
+  event.prompt_tokens = s.log.prompt_tokens();
+  event.completion_tokens = s.log.generated();
+  const StreamId stream = *s.stream;
+  by_stream_.erase(stream);
+  s.stream.reset();
+  ports.ue->finish(stream, event);
+}
+
+void Node::Impl::finish_session(Session& s, wire::FinishReason reason) {
+  s.finish = reason;
+  ++stats_.sessions_finished;
+  const bool claimed =
+      s.outgoing && s.outgoing->state() == session::SourceHandover::State::kClaimed;
+  tell_tokens(s);
+  release_slot(s);
+  s.role = Role::kFinished;
+  pump_stream(s);
+  if (s.report) close_report(s);
+  if (claimed) {
+    s.outgoing->on_paused(0, reason, false, Duration{0});
+  } else {
+    cancel_outgoing(s, wire::Cause::kFinished);
+  }
+  s.outgoing.reset();
+  s.incoming.reset();
+  s.relay_to.reset();
+  s.grace.cancel();
+  s.plan_again.cancel();
+  arm_log_life(s);
+}
+
+void Node::Impl::fail_session(Session& s, const Error& error) {
+  ++stats_.sessions_failed;
+  if (s.stream) {
+    const StreamId stream = *s.stream;
+    by_stream_.erase(stream);
+    s.stream.reset();
+    ports.ue->fail(stream, error);
+  }
+  cancel_outgoing(s, wire::Cause::kEngineFailed);
+  s.outgoing.reset();
+  if (s.report) {
+    s.report->error = error.describe();
+    close_report(s);
+  }
+  become_mirror(s);
+}
+
+void Node::Impl::on_failed(engine::SlotId slot, const Error& error) {
+  Session* s = find(slot);
+  if (s == nullptr) return;
+  const bool here = s->role == Role::kServing || s->role == Role::kArriving;
+  const bool preparing = s->role == Role::kPreparing;
+  release_slot(*s);
+  if (preparing) {
+    const auto source = s->incoming->source();
+    ports.peers->send(source,
+                      wire::HandoverPreparationFailure{s->id, s->incoming->attempt(),
+                                                       wire::Cause::kEngineFailed, error.message});
+    become_mirror(*s);
+    return;
+  }
+  if (!here) {
+    become_moved(*s, s->elsewhere);
+    return;
+  }
+  // The tokens are the truth: rebuild from them once, then give up with the engine's words.
+  if (s->rebuilds >= 1) {
+    fail_session(*s, error);
+    return;
+  }
+  ++s->rebuilds;
+  rebuild(*s);
+}
+
+// Own KV is gone; the session is computed anew here from its tokens.
+void Node::Impl::rebuild(Session& s) {
+  cancel_outgoing(s, wire::Cause::kEngineFailed);
+  s.outgoing.reset();
+  s.incoming.reset();
+  s.staged.clear();
+  if (auto reserved = ensure_slot(s, s.log.prompt_tokens() + s.params.max_tokens); !reserved) {
+    fail_session(s, reserved.error());
+    return;
+  }
+  s.role = Role::kArriving;
+  recover(s, "engine");
+}
+
+void Node::Impl::set_stream(Session& s, StreamId stream, TokenIndex next) {
+  drop_stream(s, config.name);
+  s.stream = stream;
+  by_stream_[stream] = &s;
+  s.next_to_write = next;
+  s.writing = true;
+  s.wrote = false;
+  s.last_write = ports.clock->now();
+  s.announced = NodeId();
+  s.grace.cancel();
+}
+
+void Node::Impl::drop_stream(Session& s, const NodeId& next) {
+  if (!s.stream) return;
+  const StreamId stream = *s.stream;
+  by_stream_.erase(stream);
+  s.stream.reset();
+  ports.ue->close(stream, next);
+}
+
+}  // namespace pallas::node

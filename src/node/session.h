@@ -1,0 +1,129 @@
+#pragma once
+// One session as one node sees it. All of it belongs to Node::Impl, which the other .cpp files of
+// this folder implement; docs/protocol.md, "Roles", has the table of transitions.
+//
+//        open                              attach                 coverage complete
+//   (none) --> kServing <------------------------------------- kArriving <---+
+//                | ^ |                                          ^   |        | attach
+//        paused  | | | finish           attach (pull)           |   | no slot, or plan.relay
+//   after claim  | | +--> kFinished     +-----------------------+   v        |
+//                v | attach (pull)      |                       kRelaying    |
+//            kFrozen -----------> kRetained --------> kMoved                 |
+//                      release              retain_s     ^ log ends          |
+//   (none) --> kMirror --HandoverRequest--> kPreparing --+-------------------+
+//                 ^---- cancel, lease end -------'
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/engine.h"
+#include "node/ports.h"
+#include "node/report.h"
+#include "session/source_handover.h"
+#include "session/staged_rows.h"
+#include "session/target_handover.h"
+#include "session/text_assembler.h"
+#include "session/token_log.h"
+#include "wire/messages.h"
+
+namespace pallas::node {
+
+enum class Role {
+  kMirror,     // token log only: a later arrival costs a prefill, not the session
+  kPreparing,  // target of an attempt; the UE is elsewhere
+  kArriving,   // the UE is attached here; coverage of [0, n) is not complete
+  kRelaying,   // the UE is attached here; another node decodes (rule 14)
+  kServing,    // owner: this node's engine computes the session
+  kFrozen,     // status sent; KV kept until UeContextRelease (rule 4)
+  kRetained,   // KV kept as a loan to this node itself (rules 7, 13)
+  kFinished,   // ended; log, finish reason and usage kept (rule 9)
+  kMoved,      // tombstone: where it went (rule 4)
+};
+std::string_view to_string(Role role);
+
+struct Session {
+  Session(SessionId session, wire::SessionParams request, session::TokenLog ids, Clock& clock,
+          const kv::Geometry& geometry)
+      : id(std::move(session)),
+        params(std::move(request)),
+        log(std::move(ids)),
+        assembler(params.stop),
+        staged(geometry),
+        lease(clock),
+        loan(clock),
+        log_life(clock),
+        grace(clock),
+        repeat(clock),
+        watch(clock),
+        plan_again(clock) {}
+
+  SessionId id;
+  wire::SessionParams params;
+  session::TokenLog log;
+  session::TextAssembler assembler;
+  std::vector<std::string> texts;  // of each generated index, as the client sees it
+  Role role = Role::kMirror;
+  bool resumable = false;
+  wire::FinishReason finish = wire::FinishReason::kNone;
+
+  // Attachment. `epoch` is the highest known; `holder` the node that it belongs to.
+  Epoch epoch;
+  NodeId holder;
+  std::optional<StreamId> stream;
+  TokenIndex next_to_write = 0;
+  bool writing = true;  // false between RAN execution and what follows (rule 1)
+  NodeId announced;     // next gNB as last told to the UE
+  TimePoint last_write{};
+  bool wrote = false;  // since the attach: an interval can be measured
+
+  // Engine.
+  std::optional<engine::SlotId> slot;
+  TokenPosition front = 0;  // KV in the slot reaches [0, front)
+  TokenPosition reserved = 0;
+  bool decoding = false;
+  bool stopping = false;    // pause() or abort() was asked for
+  bool prefilling = false;  // owner's prompt
+  Lineage lineage;
+  session::StagedRows staged;
+  TimePoint last_sampled{};
+  int rebuilds = 0;  // after engine failures
+
+  // Hand-over. At most one of each.
+  std::unique_ptr<session::SourcePort> source_port;
+  std::unique_ptr<session::SourceHandover> outgoing;
+  std::unique_ptr<session::TargetPort> target_port;
+  std::unique_ptr<session::TargetHandover> incoming;
+  BootId incoming_boot;             // of the source, at the request
+  std::optional<NodeId> executing;  // RAN execution towards that gNB is under way
+  std::optional<NodeId> relay_to;   // owner: the UE is at that node, which relays
+  NodeId elsewhere;                 // where the session is or went, as far as known; may be empty
+  int hops = 0;                     // Moved answers followed for the present claim
+  TimePoint due{};                  // max_token_rate: next token at the handover
+  NodeId release_to;                // the source that waits for UeContextRelease
+  Attempt release_attempt;
+  int releases = 0;                           // sent without an acknowledgement
+  TimePoint expected_at{};                    // predicted handover, at the target
+  std::map<NodeId, TokenPosition> mirrors;    // ids told (rule 16)
+  std::map<NodeId, TimePoint> refused_until;  // targets that refused
+
+  // Report of the arrival under way.
+  std::optional<HandoverReport> report;
+  TimePoint attached_at{};
+  std::optional<TimePoint> met_at;
+  std::optional<TimePoint> requested_at;
+
+  Timer lease;     // preparation (rule 8)
+  Timer loan;      // frozen or retained KV
+  Timer log_life;  // mirror, finished, moved
+  Timer grace;     // no UE
+  Timer repeat;    // HandoverSuccess, UeContextRelease, RetrieveUeContextRequest
+  Timer watch;     // the source's answer, then its progress
+  Timer plan_again;
+};
+
+}  // namespace pallas::node

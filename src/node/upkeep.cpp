@@ -1,0 +1,314 @@
+// Sessions as things with a life: creation, loans, ends; peers that come and go; stop.
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "node/impl.h"
+
+namespace pallas::node {
+
+std::string_view to_string(Role role) {
+  switch (role) {
+    case Role::kMirror:
+      return "mirror";
+    case Role::kPreparing:
+      return "preparing";
+    case Role::kArriving:
+      return "arriving";
+    case Role::kRelaying:
+      return "relaying";
+    case Role::kServing:
+      return "serving";
+    case Role::kFrozen:
+      return "frozen";
+    case Role::kRetained:
+      return "retained";
+    case Role::kFinished:
+      return "finished";
+    case Role::kMoved:
+      return "moved";
+  }
+  return "unknown";
+}
+
+Session* Node::Impl::find(const SessionId& id) const {
+  auto it = sessions_.find(id);
+  return it == sessions_.end() ? nullptr : it->second.get();
+}
+
+Session* Node::Impl::find(const engine::SlotId& slot) const {
+  auto it = by_slot_.find(slot);
+  return it == by_slot_.end() ? nullptr : it->second;
+}
+
+Session& Node::Impl::emplace(SessionId id, wire::SessionParams params, session::TokenLog log) {
+  auto session = std::make_unique<Session>(id, std::move(params), std::move(log), *ports.clock,
+                                           ports.engine->info().geometry);
+  Session& s = *session;
+  if (!s.params.ue.value.empty()) by_ue_.emplace(s.params.ue, &s);
+  sessions_.emplace(std::move(id), std::move(session));
+  return s;
+}
+
+// Old logs make room for new sessions; what is live never does.
+bool Node::Impl::room_for_session() {
+  if (sessions_.size() < config.max_sessions) return true;
+  Session* oldest = nullptr;
+  for (auto& [id, s] : sessions_) {
+    const bool log_only = s->role == Role::kMirror || s->role == Role::kMoved ||
+                          (s->role == Role::kFinished && !s->stream);
+    if (!log_only || !s->log_life.armed()) continue;
+    if (oldest == nullptr || s->log_life.when() < oldest->log_life.when() ||
+        (s->log_life.when() == oldest->log_life.when() && s->id < oldest->id)) {
+      oldest = s.get();
+    }
+  }
+  if (oldest == nullptr) return false;
+  erase(*oldest);
+  return true;
+}
+
+void Node::Impl::erase(Session& s) {
+  drop_stream(s, s.elsewhere);
+  release_slot(s);
+  auto [first, last] = by_ue_.equal_range(s.params.ue);
+  for (auto it = first; it != last; ++it) {
+    if (it->second == &s) {
+      by_ue_.erase(it);
+      break;
+    }
+  }
+  const SessionId id = s.id;
+  sessions_.erase(id);
+}
+
+void Node::Impl::arm_log_life(Session& s) {
+  arm(s.log_life, config.resume, s, [this](Session& live) { erase(live); });
+}
+
+void Node::Impl::release_slot(Session& s) {
+  s.staged.clear();
+  if (!s.slot) return;
+  by_slot_.erase(*s.slot);
+  ports.engine->release(*s.slot);
+  s.slot.reset();
+  s.front = 0;
+  s.reserved = 0;
+  s.decoding = s.stopping = s.prefilling = false;
+}
+
+void Node::Impl::retain(Session& s, Duration how_long) {
+  s.role = Role::kRetained;
+  s.lease.cancel();
+  s.plan_again.cancel();
+  s.grace.cancel();
+  arm(s.loan, how_long, s, [this](Session& live) {
+    if (live.role == Role::kRetained) become_moved(live, live.elsewhere);
+  });
+}
+
+bool Node::Impl::evict_one_retained() {
+  Session* oldest = nullptr;
+  for (auto& [id, s] : sessions_) {
+    if (s->role != Role::kRetained || !s->slot) continue;
+    if (oldest == nullptr || s->loan.when() < oldest->loan.when() ||
+        (s->loan.when() == oldest->loan.when() && s->id < oldest->id)) {
+      oldest = s.get();
+    }
+  }
+  if (oldest == nullptr) return false;
+  become_moved(*oldest, oldest->elsewhere);
+  return true;
+}
+
+void Node::Impl::become_mirror(Session& s) {
+  become_moved(s, s.elsewhere);
+  s.role = Role::kMirror;
+}
+
+void Node::Impl::become_moved(Session& s, const NodeId& where) {
+  release_slot(s);
+  s.incoming.reset();
+  s.outgoing.reset();
+  s.staged.clear();
+  s.relay_to.reset();
+  s.executing.reset();
+  s.mirrors.clear();
+  for (Timer* timer : {&s.lease, &s.loan, &s.grace, &s.repeat, &s.watch, &s.plan_again})
+    timer->cancel();
+  s.elsewhere = where;
+  s.role = Role::kMoved;
+  arm_log_life(s);
+}
+
+// A session without a UE goes on for `grace`, which covers a handover, and then ends.
+void Node::Impl::begin_grace(Session& s) {
+  arm(s.grace, config.grace, s, [this](Session& live) {
+    if (live.stream && live.writing) return;
+    if (live.role == Role::kServing && !live.relay_to) {
+      drop_stream(live, NodeId());
+      finish_session(live, wire::FinishReason::kCancelled);
+    } else if (live.role == Role::kArriving || live.role == Role::kRelaying) {
+      become_mirror(live);
+    }
+  });
+}
+
+void Node::Impl::on_stream_closed(StreamId stream) {
+  auto it = by_stream_.find(stream);
+  if (it == by_stream_.end()) return;
+  Session& s = *it->second;
+  by_stream_.erase(it);
+  s.stream.reset();
+  if (s.finish != wire::FinishReason::kNone) return;
+  if (s.resumable) {
+    begin_grace(s);
+  } else if (s.role == Role::kServing) {
+    finish_session(s, wire::FinishReason::kCancelled);  // rule 10: a plain client stops so
+  }
+}
+
+Status Node::Impl::stop(const SessionId& id, const std::string& token, const NodeId& last_node) {
+  Session* s = find(id);
+  if (s != nullptr && !token.empty() && s->params.resume_token != token) s = nullptr;
+  if (s == nullptr) {
+    if (last_node.value.empty() || last_node == config.name || !ports.peers->is_up(last_node)) {
+      return fail(Errc::kNotFound, "session: not known here");
+    }
+    wire::RetrieveUeContextRequest stop;
+    stop.session = id;
+    stop.epoch = Epoch(std::numeric_limits<std::uint32_t>::max());
+    stop.resume_token = token;
+    stop.stop = true;
+    stop.compatibility = compatibility_;
+    ports.peers->send(last_node, std::move(stop));
+    return {};
+  }
+  switch (s->role) {
+    case Role::kFinished:
+      return {};
+    case Role::kServing:
+      finish_session(*s, wire::FinishReason::kCancelled);
+      return {};
+    case Role::kArriving:
+    case Role::kRelaying:
+    case Role::kMirror:
+    case Role::kPreparing:
+    case Role::kFrozen:
+    case Role::kRetained:
+    case Role::kMoved:
+      break;
+  }
+  const bool here = s->role == Role::kArriving || s->role == Role::kRelaying;
+  const NodeId owner = s->incoming ? s->incoming->source() : s->elsewhere;
+  wire::RetrieveUeContextRequest stop;
+  stop.session = id;
+  stop.epoch = Epoch(s->epoch.value + 1);
+  stop.resume_token = s->params.resume_token;
+  stop.stop = true;
+  stop.compatibility = compatibility_;
+  if (!owner.value.empty()) ports.peers->send(owner, std::move(stop));
+  if (here) {
+    s->finish = wire::FinishReason::kCancelled;
+    arrived_finished(*s);
+  }
+  return {};
+}
+
+void Node::Impl::on_peer_up(const PeerHello& hello) {
+  using State = session::SourceHandover::State;
+  PeerState& peer = peers_[hello.node];
+  const bool rebooted = peer.boot != hello.boot;
+  peer.boot = hello.boot;
+  peer.compatibility = hello.compatibility;
+  peer.up = true;
+  if (rebooted) peer.prefill_rate.reset();
+
+  std::vector<SessionId> ids;
+  for (auto& [id, s] : sessions_) ids.push_back(id);
+  std::sort(ids.begin(), ids.end());
+  for (const SessionId& id : ids) {
+    Session* s = find(id);
+    if (s == nullptr) continue;
+    if (s->mirrors.erase(hello.node) > 0 && s->role == Role::kServing) mirror_to(*s, hello.node);
+    if (s->outgoing && s->outgoing->target() == hello.node) {
+      const wire::HeldAttempt* held = nullptr;
+      for (const auto& h : hello.held) {
+        if (h.session == id && h.attempt == s->outgoing->attempt()) held = &h;
+      }
+      const State state = s->outgoing->state();
+      const bool early =
+          state == State::kRequested || state == State::kPreparing || state == State::kCancelling;
+      if (early && (held == nullptr || state == State::kCancelling)) {
+        s->outgoing.reset();  // void (rule 12)
+        s->lease.cancel();
+      } else {
+        s->outgoing->on_resynchronized(held);
+      }
+    }
+    if (s->relay_to == hello.node && s->role == Role::kServing) lend_to(*s, hello.node);
+    evaluate(*s);
+  }
+}
+
+void Node::Impl::on_peer_down(const NodeId& down) {
+  peers_[down].up = false;
+  std::vector<SessionId> ids;
+  for (auto& [id, s] : sessions_) ids.push_back(id);
+  std::sort(ids.begin(), ids.end());
+  for (const SessionId& id : ids) {
+    Session* s = find(id);
+    if (s == nullptr) continue;
+    if (s->role == Role::kServing && s->relay_to == down) begin_grace(*s);
+    const bool waits = s->role == Role::kArriving && s->incoming && s->incoming->source() == down &&
+                       !s->incoming->source_lost();
+    if (waits || (s->role == Role::kRelaying && s->elsewhere == down)) {
+      recover(*s, "ue");
+      continue;
+    }
+    if (s->role == Role::kPreparing && s->incoming && s->incoming->source() == down) {
+      // Prepared state is worth most now: the lease is extended once (rule 8).
+      const TimePoint until =
+          std::max(ports.clock->now() + config.lease, s->expected_at + config.grace);
+      arm(s->lease, until - ports.clock->now(), *s,
+          [this](Session& live) { drop_preparation(live, false); });
+    }
+  }
+}
+
+void Node::Impl::on_kv_drained(const NodeId& peer) {
+  for (auto& [id, s] : sessions_) {
+    if (s->outgoing && s->outgoing->target() == peer) s->outgoing->on_drained();
+  }
+}
+
+std::vector<wire::HeldAttempt> Node::Impl::held_from(const NodeId& peer) const {
+  std::vector<wire::HeldAttempt> held;
+  for (const auto& [id, s] : sessions_) {
+    if (!s->incoming || s->incoming->source() != peer) continue;
+    if (s->incoming->attempt().counter == 0) continue;
+    held.push_back(s->incoming->held());
+  }
+  std::sort(held.begin(), held.end(),
+            [](const auto& a, const auto& b) { return a.session < b.session; });
+  return held;
+}
+
+std::uint64_t Node::Impl::staged_bytes() const {
+  std::uint64_t sum = 0;
+  for (const auto& [id, s] : sessions_) sum += s->staged.bytes();
+  return sum;
+}
+
+// A waiting UE sees that its stream lives.
+void Node::Impl::housekeeping() {
+  const TimePoint now = ports.clock->now();
+  for (auto& [stream, s] : by_stream_) {
+    if (!s->writing || now - s->last_write < config.keep_alive) continue;
+    ports.ue->keep_alive(stream);
+  }
+  housekeeping_timer_.arm(config.keep_alive, [this] { housekeeping(); });
+}
+
+}  // namespace pallas::node

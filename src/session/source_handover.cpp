@@ -1,0 +1,201 @@
+#include "session/source_handover.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace pallas::session {
+
+namespace {
+
+// What may wait in the link beyond the piece being written: so little that the next range is chosen
+// late (the newest block first), so much that the link never idles.
+constexpr std::uint64_t kBlocksAhead = 2;
+// The status repeats the last ids, so that a target that missed an update can tell.
+constexpr TokenPosition kIdsInStatus = 16;
+
+}  // namespace
+
+SourceHandover::SourceHandover(Setup setup, const TokenLog& log, TokenPosition front,
+                               SourcePort& port)
+    : setup_(std::move(setup)), log_(log), port_(port), front_(front), told_(log.size()) {}
+
+void SourceHandover::begin_retrieved(Epoch claim, TokenPosition held_front) {
+  state_ = State::kClaimed;
+  acknowledged_ = true;
+  claim_ = claim;
+  sent_.add({0, held_front});
+  target_front_ = target_goal_ = held_front;
+}
+
+void SourceHandover::on_acknowledged(const wire::HandoverRequestAcknowledge& ack) {
+  acknowledged_ = true;
+  for (const kv::TokenRange& range : ack.held) sent_.add(range);
+  if (state_ == State::kRequested) state_ = State::kPreparing;
+  // Ids sampled between the request and now were told already: TokenUpdate follows the request on
+  // the same ordered connection.
+  pump();
+}
+
+void SourceHandover::on_progress(const wire::PreparationProgress& progress) {
+  target_front_ = std::max(target_front_, progress.front);
+  target_goal_ = std::max(progress.prefill_goal, progress.front);
+  pump();
+}
+
+void SourceHandover::on_tokens(wire::FinishReason finish) {
+  if (state_ == State::kOver || state_ == State::kCancelling || sync_) return;
+  if (told_ >= log_.size() && finish == wire::FinishReason::kNone) return;
+  wire::TokenUpdate update;
+  update.session = setup_.session;
+  update.attempt = setup_.attempt;
+  update.first = told_;
+  const auto ids = log_.ids();
+  update.ids.assign(ids.begin() + told_, ids.end());
+  update.by = setup_.self;
+  update.finish = finish;
+  told_ = log_.size();
+  port_.send(std::move(update));
+}
+
+void SourceHandover::on_front(TokenPosition front) {
+  front_ = front;
+  pump();
+}
+
+void SourceHandover::on_exported(kv::TokenRange range, kv::Bytes rows) {
+  const std::uint64_t size = rows.size();
+  exporting_bytes_ -= std::min(exporting_bytes_, size);
+  if (state_ == State::kOver || state_ == State::kCancelling) return;
+  wire::KvBlock header;
+  header.session = setup_.session;
+  header.attempt = setup_.attempt;
+  header.first = range.begin;
+  header.count = range.size();
+  header.token_hash = log_.hash(range.end);
+  header.lineage = setup_.lineage;
+  bytes_sent_ += size;
+  port_.send_kv(std::move(header), std::move(rows));
+  pump();
+}
+
+std::optional<kv::TokenRange> SourceHandover::next_range() const {
+  const wire::Plan& plan = setup_.plan;
+  if (plan.order == wire::SendOrder::kNothing || plan.relay) return std::nullopt;
+  const TokenPosition block = setup_.geometry.block_tokens;
+  const TokenPosition low = plan.meet ? std::max(plan.send_begin, target_goal_) : plan.send_begin;
+  const TokenPosition complete = front_ / block * block;
+  const TokenPosition high = sync_ ? front_ : complete;
+  if (low >= high && !plan.partial_ranges) return std::nullopt;
+
+  const kv::TokenRange all{low, high};
+  if (plan.order == wire::SendOrder::kOldestFirst) {
+    if (const auto hole = sent_.lowest_missing(all)) {
+      const TokenPosition block_end = (hole->begin / block + 1) * block;
+      return kv::TokenRange{hole->begin, std::min(hole->end, block_end)};
+    }
+  } else if (const auto hole = sent_.highest_missing(all)) {
+    const TokenPosition block_begin = (hole->end - 1) / block * block;
+    return kv::TokenRange{std::max(hole->begin, block_begin), hole->end};
+  }
+  // Nothing complete is left: on an idle link even single positions go, so that the handover finds
+  // as little as possible to do.
+  const bool idle = exporting_bytes_ == 0 && port_.kv_backlog() == 0;
+  if (plan.partial_ranges && idle) {
+    const auto tail = sent_.highest_missing({std::max(low, complete), front_});
+    if (tail) return tail;
+  }
+  return std::nullopt;
+}
+
+void SourceHandover::pump() {
+  const bool may_send = acknowledged_ && (state_ == State::kPreparing ||
+                                          state_ == State::kClaimed || state_ == State::kSynced);
+  if (!may_send) return;
+  const std::uint64_t bpt = setup_.geometry.bytes_per_token();
+  const std::uint64_t block_bytes = setup_.geometry.block_tokens * bpt;
+  while (port_.kv_backlog() + exporting_bytes_ < kBlocksAhead * block_bytes) {
+    const auto range = next_range();
+    if (!range || range->empty()) return;
+    sent_.add(*range);
+    exporting_bytes_ += range->size() * bpt;
+    port_.export_rows(*range);
+  }
+}
+
+bool SourceHandover::claim(Epoch epoch) {
+  claim_ = std::max(claim_, epoch);
+  acknowledged_ = true;
+  if (state_ == State::kCancelling) {
+    // What was queued for the target was taken back; only its own front is certain.
+    sent_.clear();
+    sent_.add({0, target_front_});
+  }
+  if (sync_) {
+    status_.epoch = claim_;
+    port_.send(status_);
+    state_ = State::kSynced;
+    return false;
+  }
+  state_ = State::kClaimed;
+  return true;
+}
+
+void SourceHandover::on_paused(TokenPosition n, wire::FinishReason finish, bool has_kv,
+                               Duration next_due) {
+  front_ = n;
+  status_ = {};
+  status_.session = setup_.session;
+  status_.epoch = claim_;
+  status_.attempt = setup_.attempt;
+  status_.n = has_kv ? n : 0;
+  status_.first = log_.size() > kIdsInStatus ? log_.size() - kIdsInStatus : 0;
+  status_.first = std::min(status_.first, told_);
+  const auto ids = log_.ids();
+  status_.ids.assign(ids.begin() + status_.first, ids.end());
+  status_.token_hash = log_.hash(log_.size());
+  status_.lineage = setup_.lineage;
+  status_.finish = finish;
+  const auto us = std::chrono::duration_cast<std::chrono::microseconds>(next_due).count();
+  status_.next_due_us = static_cast<std::uint32_t>(std::clamp<std::int64_t>(us, 0, 10'000'000));
+  status_.has_kv = has_kv;
+  status_.by = setup_.self;
+  told_ = log_.size();
+  sync_ = true;
+  state_ = State::kSynced;
+  port_.send(status_);  // control overtakes the rows still queued
+  pump();
+}
+
+void SourceHandover::cancel(wire::Cause cause) {
+  if (state_ == State::kOver || state_ == State::kCancelling) return;
+  state_ = State::kCancelling;
+  port_.send(wire::HandoverCancel{setup_.session, setup_.attempt, cause});
+}
+
+void SourceHandover::on_cancel_acknowledged() {
+  if (state_ == State::kCancelling) state_ = State::kOver;
+}
+
+void SourceHandover::on_resynchronized(const wire::HeldAttempt* held) {
+  if (state_ == State::kOver || state_ == State::kCancelling) return;
+  sent_.clear();
+  exporting_bytes_ = 0;
+  const bool same = held != nullptr && held->tokens_known <= log_.size() &&
+                    log_.hash(held->tokens_known) == held->token_hash;
+  told_ = same ? held->tokens_known : 0;
+  if (same) {
+    for (const kv::TokenRange& range : held->ranges) sent_.add(range);
+  }
+  if (sync_) {
+    status_.first = std::min(status_.first, told_);
+    const auto ids = log_.ids();
+    status_.ids.assign(ids.begin() + status_.first, ids.end());
+    told_ = log_.size();
+    port_.send(status_);
+  } else {
+    on_tokens(wire::FinishReason::kNone);
+  }
+  pump();
+}
+
+}  // namespace pallas::session

@@ -1,0 +1,109 @@
+#pragma once
+// The source's side of one handover: one preparation (attempt), its claim and its release.
+//
+//                     Acknowledge            claim                     paused
+//   kRequested ---------------> kPreparing --------> kClaimed ----------------> kSynced --+
+//       |  |                        |  ^  claim        ^  ^                      | status |
+//       |  | Failure                |  +---------------+  |                      | again  |
+//       |  v                 cancel |                     |                      +<-------+
+//       | kOver <---CancelAck--- kCancelling ---claim-----+  (rule 6)            | Release
+//       +--------------------------^                                             v
+//                                                                              kOver
+//
+// Pure: it sends through SourcePort and never looks at a clock. The session's owner (node/) tells
+// it what happened; it decides what is sent next (docs/protocol.md, "Source").
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "kv/geometry.h"
+#include "kv/token_range.h"
+#include "session/token_log.h"
+#include "wire/messages.h"
+
+namespace pallas::session {
+
+class SourcePort {
+ public:
+  virtual ~SourcePort() = default;
+  virtual void send(wire::Message message) = 0;
+  virtual void send_kv(wire::KvBlock header, kv::Bytes rows) = 0;
+  virtual std::uint64_t kv_backlog() const = 0;
+  // Rows of `range`; they come back by SourceHandover::on_exported.
+  virtual void export_rows(kv::TokenRange range) = 0;
+};
+
+class SourceHandover {
+ public:
+  enum class State { kRequested, kPreparing, kClaimed, kSynced, kCancelling, kOver };
+
+  struct Setup {
+    SessionId session;
+    Attempt attempt;
+    NodeId target;
+    wire::Plan plan;
+    kv::Geometry geometry;
+    Lineage lineage;
+    NodeId self;
+  };
+  // `log` and `port` outlive this object. `front`: the source's KV reaches [0, front).
+  SourceHandover(Setup setup, const TokenLog& log, TokenPosition front, SourcePort& port);
+
+  // Starts as the answer to a pull (RetrieveUeContextRequest) instead of a request: claimed at
+  // once; the target holds KV of [0, held_front) already.
+  void begin_retrieved(Epoch claim, TokenPosition held_front);
+
+  State state() const { return state_; }
+  const Attempt& attempt() const { return setup_.attempt; }
+  const NodeId& target() const { return setup_.target; }
+  const wire::Plan& plan() const { return setup_.plan; }
+  Epoch claim_epoch() const { return claim_; }
+  bool acknowledged() const { return acknowledged_; }
+  std::uint64_t bytes_sent() const { return bytes_sent_; }
+  TokenPosition target_front() const { return target_front_; }
+
+  void on_acknowledged(const wire::HandoverRequestAcknowledge& ack);
+  void on_progress(const wire::PreparationProgress& progress);
+  // The log grew (the new ids were sampled by `by`); tells the target.
+  void on_tokens(wire::FinishReason finish);
+  // KV of the source reaches [0, front) now.
+  void on_front(TokenPosition front);
+  void on_exported(kv::TokenRange range, kv::Bytes rows);
+  void on_drained() { pump(); }
+
+  // The UE is at the target under `epoch`. True: the owner must pause the engine and then call
+  // on_paused; false: it is synchronized already, and the status was sent again.
+  bool claim(Epoch epoch);
+  // The engine stands, after a claim or because the radio says that the UE has left for good (rule
+  // 1): sends SnStatusTransfer and what rows remain.
+  void on_paused(TokenPosition n, wire::FinishReason finish, bool has_kv, Duration next_due);
+  void cancel(wire::Cause cause);
+  void on_cancel_acknowledged();
+  void on_released() { state_ = State::kOver; }
+  // The link came back and the target lists what it holds (rule 12); absent: it holds nothing.
+  void on_resynchronized(const wire::HeldAttempt* held);
+
+ private:
+  void pump();
+  std::optional<kv::TokenRange> next_range() const;
+  void send_status();
+
+  Setup setup_;
+  const TokenLog& log_;
+  SourcePort& port_;
+  State state_ = State::kRequested;
+  bool acknowledged_ = false;
+  bool sync_ = false;  // the status has been sent: partial blocks go out too
+  Epoch claim_;
+  TokenPosition front_;  // own KV
+  TokenPosition told_;   // ids that the target was told
+  TokenPosition target_front_ = 0;
+  TokenPosition target_goal_ = 0;
+  kv::Coverage sent_;  // on the wire, delivered, or held there before
+  std::uint64_t exporting_bytes_ = 0;
+  std::uint64_t bytes_sent_ = 0;
+  wire::SnStatusTransfer status_;
+};
+
+}  // namespace pallas::session

@@ -1,0 +1,47 @@
+#pragma once
+// Rows that arrived above the front and wait in host memory until the front reaches them. Owned by
+// the session at the node, so that they outlive one preparation (protocol rules 7, 12, 13).
+
+#include <cstdint>
+#include <map>
+#include <optional>
+
+#include "kv/geometry.h"
+#include "kv/token_range.h"
+
+namespace pallas::session {
+
+struct Rows {
+  kv::TokenRange range;
+  kv::Bytes bytes;
+};
+
+class StagedRows {
+ public:
+  explicit StagedRows(kv::Geometry geometry) : geometry_(geometry) {}
+
+  // Keeps the part of `rows` that is not staged yet; returns how many positions that were.
+  TokenPosition add(Rows rows);
+  // Takes out the stretch that begins at `front`, if any.
+  std::optional<Rows> take_at(TokenPosition front);
+  // Forgets what lies below `front`; returns how many positions that were.
+  TokenPosition drop_below(TokenPosition front);
+  // Forgets what lies at or above `end` (the token log was cut there).
+  void drop_from(TokenPosition end);
+  void clear();
+
+  // Where the lowest staged stretch at or above `front` begins.
+  std::optional<TokenPosition> next_begin(TokenPosition front) const;
+  kv::Coverage coverage() const;
+  std::uint64_t bytes() const { return bytes_; }
+  bool empty() const { return by_begin_.empty(); }
+
+ private:
+  void insert(Rows rows);
+
+  kv::Geometry geometry_;
+  std::map<TokenPosition, Rows> by_begin_;  // disjoint
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace pallas::session

@@ -1,0 +1,274 @@
+#include "session/target_handover.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+namespace pallas::session {
+
+TargetHandover::TargetHandover(Setup setup, TokenLog& log, StagedRows& staged, TokenPosition front,
+                               TargetPort& port)
+    : setup_(std::move(setup)),
+      log_(log),
+      staged_(staged),
+      port_(port),
+      front_(front),
+      goal_(front) {
+  kv_coming_ = setup_.plan.order != wire::SendOrder::kNothing;
+}
+
+void TargetHandover::adopt_plan(const Attempt& attempt, const wire::Plan& plan, Lineage lineage,
+                                bool exact_available) {
+  if (lineage != setup_.lineage && front_ > 0) counts_.inexact = true;
+  setup_.attempt = attempt;
+  setup_.plan = plan;
+  setup_.lineage = lineage;
+  setup_.exact_available = exact_available;
+  kv_coming_ = plan.order != wire::SendOrder::kNothing;
+  advance();
+}
+
+// The last id has no KV at the source either: it is the input of the first step.
+TokenPosition TargetHandover::known_end() const {
+  return log_.size() - 1;
+}
+
+// The prompt's last position is computed in the decode class everywhere: it is the input of the
+// first step at the node that took the request.
+TokenPosition TargetHandover::chunk_end() const {
+  if (setup_.exact_generated_chunks) return known_end();
+  return std::min(known_end(), log_.prompt_tokens() - 1);
+}
+
+bool TargetHandover::fronts_met() const {
+  kv::Coverage all = staged_.coverage();
+  all.add({0, front_});
+  return all.covers({0, known_end()});
+}
+
+wire::HeldAttempt TargetHandover::held() const {
+  wire::HeldAttempt held;
+  held.session = setup_.session;
+  held.attempt = setup_.attempt;
+  held.tokens_known = log_.size();
+  held.token_hash = log_.hash(log_.size());
+  kv::Coverage all = staged_.coverage();
+  all.add({0, front_});
+  held.ranges = all.ranges();
+  return held;
+}
+
+wire::PreparationProgress TargetHandover::progress() const {
+  wire::PreparationProgress progress;
+  progress.session = setup_.session;
+  progress.attempt = setup_.attempt;
+  progress.front = front_;
+  progress.prefill_goal = std::max(front_, goal_);
+  progress.staged = staged_.coverage().ranges();
+  progress.tokens_known = log_.size();
+  progress.received_bytes = counts_.bytes;
+  progress.prefilled_tokens = prefill_tokens_;
+  progress.prefill_ns = prefill_ns_;
+  return progress;
+}
+
+void TargetHandover::run_prefill(TokenPosition end) {
+  end = std::min(end, front_ + setup_.run_tokens);
+  const auto ids = log_.ids();
+  if (end > chunk_end()) counts_.inexact = true;
+  counts_.recomputed += end - front_;
+  goal_ = end;
+  busy_ = true;
+  running_ = Running::kPrefill;
+  port_.prefill(front_, {ids.begin() + front_, ids.begin() + end});
+}
+
+void TargetHandover::run_replay(TokenPosition end) {
+  // Short runs, so that rows arriving meanwhile are used.
+  constexpr TokenPosition kReplayRun = 4;
+  end = std::min(end, front_ + kReplayRun);
+  const auto ids = log_.ids();
+  if (front_ < chunk_end() && !setup_.exact_generated_chunks) counts_.inexact = true;
+  counts_.replayed += end - front_;
+  goal_ = end;
+  busy_ = true;
+  running_ = Running::kReplay;
+  port_.replay(front_, {ids.begin() + front_, ids.begin() + end});
+}
+
+// [front, end) will not come: rebuild it in the class that the session's consistency asks for.
+void TargetHandover::recompute_rest(TokenPosition end) {
+  const TokenPosition chunked = std::min(end, chunk_end());
+  if (front_ < chunked) {
+    run_prefill(chunked);
+    return;
+  }
+  const Seconds replay_time = setup_.step * static_cast<double>(end - front_);
+  const bool replay = setup_.consistency == wire::Consistency::kExact ||
+                      (setup_.consistency == wire::Consistency::kPreferExact && !counts_.inexact &&
+                       setup_.exact_available && replay_time <= setup_.prefer_exact_wait);
+  if (replay) {
+    run_replay(end);
+  } else {
+    run_prefill(end);
+  }
+}
+
+// Rows are coming from above while the front waits. On a link where they take longer than a few
+// steps, replaying upward meets them earlier (two fronts, the lower one exact but slow).
+bool TargetHandover::replay_pays(TokenPosition end) const {
+  if (!setup_.plan.meet || setup_.consistency == wire::Consistency::kFast) return false;
+  if (setup_.plan.order == wire::SendOrder::kNothing) return false;
+  const TokenPosition missing = end - front_ - staged_.coverage().total();
+  const double steps = status_known_ ? 1 : 4;
+  return setup_.row_wire * static_cast<double>(missing) > setup_.step * steps;
+}
+
+void TargetHandover::advance() {
+  if (busy_ || state_ == State::kComplete || setup_.plan.relay) return;
+  counts_.overlap += staged_.drop_below(front_);
+  if (auto rows = staged_.take_at(front_)) {
+    goal_ = rows->range.end;
+    counts_.received += rows->range.size();
+    busy_ = true;
+    running_ = Running::kAttach;
+    port_.attach_rows(std::move(*rows));
+    return;
+  }
+  const TokenPosition end = known_end();
+  if (front_ >= end) {
+    if (state_ == State::kCompleting) state_ = State::kComplete;
+    return;
+  }
+  const TokenPosition hole_end = std::min(end, staged_.next_begin(front_).value_or(end));
+  const TokenPosition planned = std::min(hole_end, setup_.plan.recompute_end);
+  if (front_ < planned) {
+    if (setup_.consistency == wire::Consistency::kExact && planned > chunk_end()) {
+      recompute_rest(planned);
+    } else {
+      run_prefill(planned);
+    }
+    return;
+  }
+  if (!status_known_ && !source_lost_) {
+    if (front_ >= chunk_end() && replay_pays(end)) run_replay(hole_end);
+    return;
+  }
+  const bool coming = kv_coming_ && !source_lost_ && !diverged_ && front_ < source_n_ &&
+                      front_ >= setup_.plan.send_begin;
+  if (!coming) {
+    recompute_rest(hole_end);
+    return;
+  }
+  if (!replay_pays(end)) return;
+  if (front_ < chunk_end()) {
+    run_prefill(std::min(hole_end, chunk_end()));
+  } else {
+    run_replay(hole_end);
+  }
+}
+
+Status TargetHandover::on_tokens(const wire::TokenUpdate& update) {
+  const TokenPosition end = update.first + static_cast<TokenPosition>(update.ids.size());
+  if (update.first > log_.size()) {
+    return fail(Errc::kOutOfOrder, "TokenUpdate.first: ids " + std::to_string(log_.size()) +
+                                       " to " + std::to_string(update.first) + " are missing");
+  }
+  for (TokenPosition p = update.first; p < end; ++p) {
+    const TokenId id = update.ids[p - update.first];
+    if (p < log_.size()) {
+      if (log_.ids()[p] != id) {
+        diverged_ = true;  // rule 5: what the UE has wins
+        counts_.inexact = true;
+        return {};
+      }
+      continue;
+    }
+    if (diverged_) return {};
+    log_.append(id, update.by);
+  }
+  if (update.finish != wire::FinishReason::kNone) finish_ = update.finish;
+  advance();
+  return {};
+}
+
+Status TargetHandover::on_rows(const wire::KvBlock& header, kv::Bytes rows) {
+  const kv::TokenRange range{header.first, header.first + header.count};
+  const auto refuse = [&](Errc code, const char* why) {
+    ++counts_.blocks_refused;
+    return fail(code, std::string("KvBlock: ") + why);
+  };
+  if (range.end > log_.size() || range.end < range.begin) {
+    return refuse(Errc::kOutOfOrder, "its range lies above the known ids");
+  }
+  if (log_.hash(range.end) != header.token_hash) {
+    return refuse(Errc::kInvalidArgument, "token_hash differs: it belongs to other ids");
+  }
+  if (header.lineage != setup_.lineage) {
+    if (setup_.consistency == wire::Consistency::kExact) {
+      return refuse(Errc::kInvalidArgument, "lineage differs and the session is exact");
+    }
+    counts_.inexact = true;
+  }
+  counts_.bytes += rows.size();
+  if (status_known_) counts_.residual += range.size();
+  if (range.end <= front_) {
+    counts_.overlap += range.size();
+    return {};
+  }
+  const TokenPosition kept = staged_.add({range, std::move(rows)});
+  counts_.overlap += range.size() - kept;
+  advance();
+  return {};
+}
+
+void TargetHandover::on_status(const wire::SnStatusTransfer& status) {
+  wire::TokenUpdate rest;
+  rest.first = status.first;
+  rest.ids = status.ids;
+  rest.by = status.by;
+  if (!on_tokens(rest)) diverged_ = true;
+  status_known_ = true;
+  source_n_ = diverged_ ? 0 : status.n;
+  kv_coming_ = kv_coming_ && status.has_kv;
+  next_due_ = std::chrono::microseconds(status.next_due_us);
+  if (status.finish != wire::FinishReason::kNone) finish_ = status.finish;
+  if (log_.hash(log_.size()) != status.token_hash) counts_.inexact = true;
+  if (state_ == State::kClaiming) state_ = State::kCompleting;
+  if (state_ == State::kPreparing) state_ = State::kSettled;
+  advance();
+}
+
+void TargetHandover::on_front(TokenPosition front, Duration busy) {
+  front_ = front;
+  if (running_ == Running::kPrefill) {
+    prefill_ns_ += static_cast<std::uint64_t>(std::max<std::int64_t>(busy.count(), 0));
+    prefill_tokens_ = counts_.recomputed;
+  }
+  if (front_ < goal_) return;  // a chunk of a longer run
+  busy_ = false;
+  running_ = Running::kNone;
+  advance();
+}
+
+void TargetHandover::on_attach() {
+  if (state_ == State::kPreparing) state_ = State::kClaiming;
+  if (state_ == State::kSettled) state_ = State::kCompleting;
+  if (source_lost_ && state_ == State::kClaiming) state_ = State::kCompleting;
+  advance();
+}
+
+void TargetHandover::on_source_lost() {
+  source_lost_ = true;
+  kv_coming_ = false;
+  if (state_ == State::kClaiming) state_ = State::kCompleting;
+  advance();
+}
+
+void TargetHandover::on_log_cut(TokenPosition end) {
+  staged_.drop_from(end);
+  diverged_ = true;
+  counts_.inexact = true;
+}
+
+}  // namespace pallas::session

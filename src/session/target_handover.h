@@ -1,0 +1,137 @@
+#pragma once
+// The target's side of one handover: from the first row to full coverage of [0, n).
+//
+//              attach              SnStatusTransfer            front == n
+//   kPreparing -------> kClaiming ----------------> kCompleting -----------> kComplete
+//       |                   |                          ^
+//       | SnStatusTransfer  | source lost              | source lost: the rest is rebuilt here
+//       v                   +--------------------------+
+//   kSettled (status known, UE not here yet) --attach--> kCompleting
+//
+// Two fronts work in it: prefill (or replay) raises the engine's front, rows that arrived above it
+// wait in StagedRows and are attached when the front reaches them. Pure: commands go through
+// TargetPort, at most one at a time; results come back by on_front().
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "base/result.h"
+#include "kv/geometry.h"
+#include "kv/token_range.h"
+#include "session/staged_rows.h"
+#include "session/token_log.h"
+#include "wire/messages.h"
+
+namespace pallas::session {
+
+class TargetPort {
+ public:
+  virtual ~TargetPort() = default;
+  virtual void send(wire::Message message) = 0;  // to the source
+  // Each ends with on_front.
+  virtual void prefill(TokenPosition first, std::vector<TokenId> tokens) = 0;
+  virtual void replay(TokenPosition first, std::vector<TokenId> tokens) = 0;
+  virtual void attach_rows(Rows rows) = 0;
+};
+
+class TargetHandover {
+ public:
+  enum class State { kPreparing, kSettled, kClaiming, kCompleting, kComplete };
+
+  struct Setup {
+    SessionId session;
+    Attempt attempt;
+    NodeId source;
+    wire::Plan plan;
+    wire::Consistency consistency = wire::Consistency::kPreferExact;
+    bool exact_available = true;          // both engines are in one exactness class
+    bool exact_generated_chunks = false;  // engine capability
+    TokenPosition run_tokens = 64;        // one prefill command at most
+    Seconds step{0.02};                   // one replayed token
+    Seconds prefill_per_token{0.004};
+    Seconds prefer_exact_wait{0.5};
+    Seconds row_wire{0};  // one position's rows on the link; 0: not known, or instant
+    Lineage lineage;      // of the source's KV
+  };
+  // Counted for the handover report.
+  struct Counts {
+    TokenPosition recomputed = 0, replayed = 0, received = 0, overlap = 0, residual = 0;
+    std::uint64_t bytes = 0;
+    std::uint64_t blocks_refused = 0;
+    bool inexact = false;  // positions were computed in an unproven class, or rows of another
+                           // lineage or of other ids were met
+  };
+
+  // `front`: KV that the slot holds already (retained, matched by hash). All references outlive it.
+  TargetHandover(Setup setup, TokenLog& log, StagedRows& staged, TokenPosition front,
+                 TargetPort& port);
+
+  // No plan and no attempt yet: the answer to a pull will bring them (adopt_plan).
+  void adopt_plan(const Attempt& attempt, const wire::Plan& plan, Lineage lineage,
+                  bool exact_available);
+
+  State state() const { return state_; }
+  const Attempt& attempt() const { return setup_.attempt; }
+  const NodeId& source() const { return setup_.source; }
+  const wire::Plan& plan() const { return setup_.plan; }
+  const Counts& counts() const { return counts_; }
+  TokenPosition front() const { return front_; }
+  bool busy() const { return busy_; }
+  bool source_lost() const { return source_lost_; }
+  bool status_known() const { return status_known_; }
+  Duration next_due() const { return next_due_; }
+  wire::FinishReason finish() const { return finish_; }
+  // Covered: [0, end of known ids - 1) is in the cache or staged.
+  bool fronts_met() const;
+  wire::HeldAttempt held() const;
+  wire::PreparationProgress progress() const;
+
+  // Starts or goes on with whatever is next. Called by every input below, too.
+  void advance();
+
+  // kParse-like faults of the peer are errors; the session goes on without the message.
+  Status on_tokens(const wire::TokenUpdate& update);
+  // `rows` were checked against their checksum. Refused (kOutOfOrder, kInvalidArgument) when the
+  // hash differs, the range lies above the known ids, or the size is not exact.
+  Status on_rows(const wire::KvBlock& header, kv::Bytes rows);
+  void on_status(const wire::SnStatusTransfer& status);
+  // The engine's front after a command, `busy` of its time spent.
+  void on_front(TokenPosition front, Duration busy);
+  void on_attach();       // the UE is here
+  void on_source_lost();  // nothing more will come from it
+  // The running command's rows are no longer wanted; the log was cut to `end`.
+  void on_log_cut(TokenPosition end);
+
+ private:
+  enum class Running { kNone, kPrefill, kReplay, kAttach };
+
+  TokenPosition known_end() const;  // KV can be computed or used below it
+  TokenPosition chunk_end() const;  // chunks are in a proven class below it
+  void run_prefill(TokenPosition end);
+  void run_replay(TokenPosition end);
+  void recompute_rest(TokenPosition end);
+  bool replay_pays(TokenPosition end) const;
+
+  Setup setup_;
+  TokenLog& log_;
+  StagedRows& staged_;
+  TargetPort& port_;
+  State state_ = State::kPreparing;
+  TokenPosition front_;
+  TokenPosition goal_;
+  bool busy_ = false;
+  Running running_ = Running::kNone;
+  bool status_known_ = false;
+  bool source_lost_ = false;
+  bool kv_coming_ = true;  // the source has rows that it will send
+  bool diverged_ = false;  // the UE's ids won over the source's
+  TokenPosition source_n_ = 0;
+  Duration next_due_{0};
+  wire::FinishReason finish_ = wire::FinishReason::kNone;
+  Counts counts_;
+  std::uint64_t prefill_ns_ = 0;
+  TokenPosition prefill_tokens_ = 0;
+};
+
+}  // namespace pallas::session

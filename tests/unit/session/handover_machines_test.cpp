@@ -1,0 +1,394 @@
+// SourceHandover and TargetHandover alone, each against a recording port.
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "session/source_handover.h"
+#include "session/target_handover.h"
+#include "session/transcript.h"
+
+namespace pallas::session {
+namespace {
+
+const kv::Geometry kGeometry{.layers = 1, .k_row_bytes = 4, .v_row_bytes = 4, .block_tokens = 16};
+const Attempt kAttempt{NodeId("a"), BootId(7), 1};
+
+TokenLog log_of(TokenPosition prompt, TokenPosition generated) {
+  std::vector<TokenId> ids;
+  for (TokenPosition p = 0; p < prompt; ++p) ids.push_back(static_cast<TokenId>(100 + p));
+  TokenLog log(ids);
+  for (TokenPosition g = 0; g < generated; ++g) {
+    log.append(static_cast<TokenId>(500 + g), NodeId("a"));
+  }
+  return log;
+}
+
+template <class M>
+std::vector<M> all_of(const std::vector<wire::Message>& messages) {
+  std::vector<M> found;
+  for (const auto& m : messages) {
+    if (const auto* one = std::get_if<M>(&m)) found.push_back(*one);
+  }
+  return found;
+}
+
+class SourceRecorder : public SourcePort {
+ public:
+  void send(wire::Message message) override { sent.push_back(std::move(message)); }
+  void send_kv(wire::KvBlock header, kv::Bytes rows) override {
+    backlog += rows.size();
+    blocks.push_back(std::move(header));
+  }
+  std::uint64_t kv_backlog() const override { return backlog; }
+  void export_rows(kv::TokenRange range) override { exports.push_back(range); }
+
+  std::vector<wire::Message> sent;
+  std::vector<wire::KvBlock> blocks;
+  std::vector<kv::TokenRange> exports;
+  std::uint64_t backlog = 0;
+};
+
+class Source : public testing::Test {
+ protected:
+  static SourceHandover::Setup setup(wire::Plan plan) {
+    SourceHandover::Setup s;
+    s.session = SessionId("s");
+    s.attempt = kAttempt;
+    s.target = NodeId("b");
+    s.plan = std::move(plan);
+    s.geometry = kGeometry;
+    s.self = NodeId("a");
+    return s;
+  }
+  static wire::Plan two_front() {
+    wire::Plan plan;
+    plan.order = wire::SendOrder::kHighestFirst;
+    plan.meet = true;
+    plan.partial_ranges = true;
+    return plan;
+  }
+  static wire::Plan full_copy() {
+    wire::Plan plan;
+    plan.order = wire::SendOrder::kOldestFirst;
+    return plan;
+  }
+  // Answers every export at once and drains the link until nothing more is asked for.
+  void run(SourceHandover& source) {
+    for (std::size_t i = 0; i < 1000 && answered_ < port.exports.size(); ++i) {
+      const auto range = port.exports[answered_++];
+      source.on_exported(range, kv::Bytes(range.size() * kGeometry.bytes_per_token()));
+      port.backlog = 0;
+      source.on_drained();
+    }
+  }
+  void acknowledge(SourceHandover& source) {
+    wire::HandoverRequestAcknowledge ack;
+    ack.attempt = kAttempt;
+    source.on_acknowledged(ack);
+  }
+
+  SourceRecorder port;
+  std::size_t answered_ = 0;
+};
+
+TEST_F(Source, sends_no_row_before_the_acknowledgement) {
+  const TokenLog log = log_of(64, 1);
+  SourceHandover source(setup(two_front()), log, 64, port);
+  source.on_front(64);
+  EXPECT_TRUE(port.exports.empty());
+  acknowledge(source);
+  EXPECT_FALSE(port.exports.empty());
+}
+
+TEST_F(Source, two_front_sends_the_newest_block_first_and_keeps_two_in_the_link) {
+  const TokenLog log = log_of(100, 1);
+  SourceHandover source(setup(two_front()), log, 100, port);
+  acknowledge(source);
+  EXPECT_EQ(port.exports, (std::vector<kv::TokenRange>{{80, 96}, {64, 80}}));
+  run(source);
+  const std::vector<kv::TokenRange> expected{{80, 96}, {64, 80}, {48, 64}, {32, 48},
+                                             {16, 32}, {0, 16},  {96, 100}};
+  EXPECT_EQ(port.exports, expected);
+}
+
+TEST_F(Source, two_front_stops_at_the_front_that_the_target_reports) {
+  const TokenLog log = log_of(96, 1);
+  SourceHandover source(setup(two_front()), log, 96, port);
+  acknowledge(source);
+  wire::PreparationProgress progress;
+  progress.attempt = kAttempt;
+  progress.front = 40;
+  progress.prefill_goal = 50;
+  source.on_progress(progress);
+  run(source);
+  EXPECT_EQ(port.exports, (std::vector<kv::TokenRange>{{80, 96}, {64, 80}, {50, 64}}));
+}
+
+TEST_F(Source, oldest_first_sends_completed_blocks_only_until_the_status_and_then_the_rest) {
+  const TokenLog log = log_of(40, 1);
+  SourceHandover source(setup(full_copy()), log, 40, port);
+  acknowledge(source);
+  run(source);
+  EXPECT_EQ(port.exports, (std::vector<kv::TokenRange>{{0, 16}, {16, 32}}));
+  EXPECT_TRUE(source.claim(Epoch(2)));
+  source.on_paused(40, wire::FinishReason::kNone, true, Duration{0});
+  run(source);
+  EXPECT_EQ(port.exports.back(), (kv::TokenRange{32, 40}));
+  const auto status = all_of<wire::SnStatusTransfer>(port.sent);
+  ASSERT_EQ(status.size(), 1u);
+  EXPECT_EQ(status.front().n, 40u);
+  EXPECT_EQ(status.front().ids.back(), log.at(40));
+  EXPECT_EQ(status.front().token_hash, log.hash(41));
+}
+
+TEST_F(Source, tells_each_token_once_and_none_after_the_status) {
+  TokenLog log = log_of(10, 0);
+  SourceHandover source(setup(two_front()), log, 9, port);
+  log.append(500, NodeId("a"));
+  source.on_tokens(wire::FinishReason::kNone);
+  source.on_tokens(wire::FinishReason::kNone);
+  ASSERT_EQ(all_of<wire::TokenUpdate>(port.sent).size(), 1u);
+  EXPECT_EQ(all_of<wire::TokenUpdate>(port.sent).front().first, 10u);
+  source.claim(Epoch(2));
+  source.on_paused(10, wire::FinishReason::kNone, true, Duration{0});
+  log.append(501, NodeId("a"));
+  source.on_tokens(wire::FinishReason::kNone);
+  EXPECT_EQ(all_of<wire::TokenUpdate>(port.sent).size(), 1u);
+}
+
+TEST_F(Source, a_repeated_claim_gets_the_status_again_under_its_epoch) {
+  const TokenLog log = log_of(20, 1);
+  SourceHandover source(setup(two_front()), log, 20, port);
+  EXPECT_TRUE(source.claim(Epoch(2)));
+  source.on_paused(20, wire::FinishReason::kNone, true, Duration{0});
+  EXPECT_FALSE(source.claim(Epoch(3)));
+  const auto status = all_of<wire::SnStatusTransfer>(port.sent);
+  ASSERT_EQ(status.size(), 2u);
+  EXPECT_EQ(status.back().epoch, Epoch(3));
+}
+
+TEST_F(Source, a_claim_revives_a_cancelled_attempt_and_resends_what_was_taken_back) {
+  const TokenLog log = log_of(48, 1);
+  SourceHandover source(setup(two_front()), log, 48, port);
+  acknowledge(source);
+  run(source);
+  const auto before = port.exports.size();
+  source.cancel(wire::Cause::kWithdrawn);
+  ASSERT_EQ(all_of<wire::HandoverCancel>(port.sent).size(), 1u);
+  EXPECT_TRUE(source.claim(Epoch(2)));
+  source.on_paused(48, wire::FinishReason::kNone, true, Duration{0});
+  run(source);
+  EXPECT_EQ(port.exports.size(), 2 * before);
+}
+
+TEST_F(Source, after_a_reconnect_only_what_the_target_lacks_is_sent_again) {
+  const TokenLog log = log_of(64, 3);
+  SourceHandover source(setup(two_front()), log, 64, port);
+  acknowledge(source);
+  run(source);
+  port.exports.clear();
+  answered_ = 0;
+  wire::HeldAttempt held;
+  held.attempt = kAttempt;
+  held.tokens_known = 65;
+  held.token_hash = log.hash(65);
+  held.ranges = {{0, 16}, {48, 64}};
+  source.on_resynchronized(&held);
+  run(source);
+  EXPECT_EQ(port.exports, (std::vector<kv::TokenRange>{{32, 48}, {16, 32}}));
+  const auto updates = all_of<wire::TokenUpdate>(port.sent);
+  ASSERT_FALSE(updates.empty());
+  EXPECT_EQ(updates.back().first, 65u);
+  EXPECT_EQ(updates.back().ids.size(), 2u);
+}
+
+class TargetRecorder : public TargetPort {
+ public:
+  struct Command {
+    char kind;  // p, r, a
+    kv::TokenRange range;
+    friend bool operator==(const Command&, const Command&) = default;
+  };
+  void send(wire::Message message) override { sent.push_back(std::move(message)); }
+  void prefill(TokenPosition first, std::vector<TokenId> tokens) override {
+    commands.push_back({'p', {first, first + static_cast<TokenPosition>(tokens.size())}});
+  }
+  void replay(TokenPosition first, std::vector<TokenId> tokens) override {
+    commands.push_back({'r', {first, first + static_cast<TokenPosition>(tokens.size())}});
+  }
+  void attach_rows(Rows rows) override { commands.push_back({'a', rows.range}); }
+  std::vector<wire::Message> sent;
+  std::vector<Command> commands;
+};
+
+class Target : public testing::Test {
+ protected:
+  Target() : staged(kGeometry), log(log_of(64, 9)) {}
+
+  TargetHandover make(wire::Plan plan, wire::Consistency consistency = wire::Consistency::kExact) {
+    TargetHandover::Setup s;
+    s.session = SessionId("s");
+    s.attempt = kAttempt;
+    s.source = NodeId("a");
+    s.plan = std::move(plan);
+    s.consistency = consistency;
+    s.run_tokens = 32;
+    return TargetHandover(std::move(s), log, staged, 0, port);
+  }
+  static wire::Plan two_front(TokenPosition recompute_end) {
+    wire::Plan plan;
+    plan.recompute_end = recompute_end;
+    plan.order = wire::SendOrder::kHighestFirst;
+    plan.meet = true;
+    return plan;
+  }
+  wire::KvBlock block(TokenPosition first, TokenPosition count) {
+    wire::KvBlock header;
+    header.attempt = kAttempt;
+    header.first = first;
+    header.count = count;
+    header.token_hash = log.hash(first + count);
+    return header;
+  }
+  static kv::Bytes bytes(TokenPosition count) {
+    return kv::Bytes(count * kGeometry.bytes_per_token());
+  }
+  // Ends the running command.
+  void finish(TargetHandover& target) {
+    target.on_front(port.commands.back().range.end, std::chrono::milliseconds(10));
+  }
+
+  StagedRows staged;
+  TokenLog log;
+  TargetRecorder port;
+};
+
+TEST_F(Target, prefills_up_to_the_lowest_staged_row_and_attaches_from_there) {
+  auto target = make(two_front(1000));
+  target.advance();
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'p', {0, 32}}));
+  ASSERT_TRUE(target.on_rows(block(48, 16), bytes(16)));
+  finish(target);
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'p', {32, 48}}));
+  finish(target);
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'a', {48, 64}}));
+}
+
+TEST_F(Target, exact_never_computes_generated_positions_in_chunks) {
+  auto target = make(two_front(1000));
+  target.advance();
+  finish(target);
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'p', {32, 63}}));  // 63: decode class
+  finish(target);
+  EXPECT_EQ(port.commands.back().kind, 'r');
+  EXPECT_FALSE(target.counts().inexact);
+}
+
+TEST_F(Target, fast_computes_everything_in_chunks_and_says_that_it_is_not_exact) {
+  auto target = make(two_front(1000), wire::Consistency::kFast);
+  target.advance();
+  finish(target);
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'p', {32, 64}}));
+  finish(target);
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'p', {64, 72}}));
+  EXPECT_TRUE(target.counts().inexact);
+}
+
+TEST_F(Target, is_complete_when_the_status_is_known_and_only_the_last_id_has_no_row) {
+  auto target = make(two_front(0));
+  target.advance();
+  EXPECT_TRUE(port.commands.empty());
+  target.on_attach();
+  EXPECT_EQ(target.state(), TargetHandover::State::kClaiming);
+  wire::SnStatusTransfer status;
+  status.attempt = kAttempt;
+  status.n = 72;
+  status.first = log.size() - 2;
+  status.ids = log.copy(log.size() - 2, log.size());
+  status.token_hash = log.hash(log.size());
+  target.on_status(status);
+  EXPECT_EQ(target.state(), TargetHandover::State::kCompleting);
+  ASSERT_TRUE(target.on_rows(block(0, 72), bytes(72)));
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'a', {0, 72}}));
+  finish(target);
+  EXPECT_EQ(target.state(), TargetHandover::State::kComplete);
+  EXPECT_FALSE(target.counts().inexact);
+}
+
+TEST_F(Target, rebuilds_alone_what_a_lost_source_no_longer_sends) {
+  auto target = make(two_front(0));
+  ASSERT_TRUE(target.on_rows(block(16, 48), bytes(48)));
+  target.on_attach();
+  target.on_source_lost();
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'p', {0, 16}}));
+  finish(target);
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'a', {16, 64}}));
+  finish(target);
+  while (target.state() != TargetHandover::State::kComplete) {
+    ASSERT_EQ(port.commands.back().kind, 'r');
+    finish(target);
+  }
+  EXPECT_EQ(target.front(), 72u);
+  EXPECT_EQ(target.counts().replayed, 8u);
+}
+
+TEST_F(Target, refuses_rows_of_other_ids_or_above_what_it_knows) {
+  auto target = make(two_front(0));
+  auto wrong = block(16, 16);
+  wrong.token_hash ^= 1;
+  EXPECT_EQ(target.on_rows(wrong, bytes(16)).error().code, Errc::kInvalidArgument);
+  auto above = block(48, 16);
+  above.first = 64;
+  EXPECT_EQ(target.on_rows(above, bytes(16)).error().code, Errc::kOutOfOrder);
+  auto wraps = block(48, 16);
+  wraps.first = std::numeric_limits<TokenPosition>::max() - 3;
+  EXPECT_FALSE(target.on_rows(wraps, bytes(16)));
+  EXPECT_EQ(target.counts().blocks_refused, 3u);
+  EXPECT_TRUE(staged.empty());
+}
+
+TEST_F(Target, exact_refuses_rows_of_another_lineage_and_others_report_it) {
+  auto exact = make(two_front(0));
+  auto other = block(0, 16);
+  other.lineage = Lineage(5);
+  EXPECT_FALSE(exact.on_rows(other, bytes(16)));
+  auto relaxed = make(two_front(0), wire::Consistency::kPreferExact);
+  EXPECT_TRUE(relaxed.on_rows(other, bytes(16)));
+  EXPECT_TRUE(relaxed.counts().inexact);
+}
+
+TEST_F(Target, a_gap_in_the_ids_is_named_and_changes_nothing) {
+  auto target = make(two_front(0));
+  wire::TokenUpdate update;
+  update.first = log.size() + 3;
+  update.ids = {1};
+  const auto taken = target.on_tokens(update);
+  ASSERT_FALSE(taken);
+  EXPECT_NE(taken.error().message.find("TokenUpdate.first"), std::string::npos);
+}
+
+TEST(Transcript, names_a_lost_a_repeated_and_a_contradicted_token) {
+  Transcript t;
+  t.add({0, 10, Epoch(1), NodeId("a"), NodeId("a"), {}});
+  t.add({0, 10, Epoch(1), NodeId("a"), NodeId("a"), {}});
+  t.add({0, 11, Epoch(1), NodeId("a"), NodeId("a"), {}});
+  t.add({2, 12, Epoch(1), NodeId("a"), NodeId("a"), {}});
+  ASSERT_EQ(t.breaches().size(), 3u);
+  EXPECT_NE(t.breaches()[0].find("twice"), std::string::npos);
+  EXPECT_NE(t.breaches()[1].find("another id"), std::string::npos);
+  EXPECT_NE(t.breaches()[2].find("lost"), std::string::npos);
+}
+
+TEST(Transcript, names_two_emitters_of_one_epoch_and_a_stale_epoch) {
+  Transcript t;
+  t.add({0, 10, Epoch(2), NodeId("a"), NodeId("a"), {}});
+  t.add({1, 11, Epoch(2), NodeId("a"), NodeId("b"), {}});
+  t.add({2, 12, Epoch(1), NodeId("a"), NodeId("a"), {}});
+  ASSERT_EQ(t.breaches().size(), 2u);
+  EXPECT_NE(t.breaches()[0].find("two emitters"), std::string::npos);
+  EXPECT_NE(t.breaches()[1].find("stale"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace pallas::session
