@@ -1,0 +1,41 @@
+#pragma once
+// A process of ours that ends with us.
+
+#include <sys/types.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+
+namespace pallas::app {
+
+class ChildProcess {
+ public:
+  // Starts this very program (/proc/self/exe) with `args`, in a process group of its own (so that
+  // Ctrl-C reaches only us, who end it in order), killed by the kernel when we die. Its standard
+  // output and error go to these files, created anew.
+  static Result<std::unique_ptr<ChildProcess>> start(const std::vector<std::string>& args,
+                                                     const std::string& out_file,
+                                                     const std::string& err_file);
+  // stop()
+  ~ChildProcess();
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
+
+  pid_t pid() const { return pid_; }
+  // "exited with 1", "killed by signal 9"; none while it runs.
+  std::optional<std::string> ended();
+  void terminate();  // SIGTERM; returns at once
+  // SIGTERM, then SIGKILL after three seconds; waits for the end.
+  void stop();
+
+ private:
+  explicit ChildProcess(pid_t pid) : pid_(pid) {}
+  pid_t pid_;
+  std::optional<std::string> ended_;
+};
+
+}  // namespace pallas::app

@@ -1,0 +1,20 @@
+#pragma once
+// One function a subcommand: takes the words after its name, parses them itself, returns the
+// process's exit code (0 done, 1 it failed, 2 it was asked wrongly).
+
+#include <string>
+#include <vector>
+
+namespace pallas::app {
+
+int gnb_command(std::vector<std::string> args);
+int ue_command(std::vector<std::string> args);
+int drive_command(std::vector<std::string> args);
+int demo_command(std::vector<std::string> args);
+int model_command(std::vector<std::string> args);
+
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailed = 1;
+inline constexpr int kExitUsage = 2;
+
+}  // namespace pallas::app

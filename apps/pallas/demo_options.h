@@ -1,0 +1,45 @@
+#pragma once
+// What the demo was asked for.
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "trip.h"
+#include "wire/messages.h"
+
+namespace pallas::app {
+
+struct DemoOptions {
+  std::string scheme = "two-front";
+  std::optional<std::string> consistency;  // none: consistency_of(scheme)
+  TripOptions trip{"", "2", 98, 119};      // file: empty means the project's trace
+  double cell_size_m = 100, cell_offset_m = 50;
+  double goodput_mbps = 50;
+  double max_token_rate = 25;
+  double hz = 10;  // positions a second
+  bool oracle = false;
+  std::uint64_t seed = 7;
+  std::string engine = "llama";
+  std::string model;
+  std::uint32_t context_tokens = 2048;
+
+  bool plain = false;
+  bool compare = false;
+  bool json = false;  // results as JSON on standard output, no text
+  std::string report_file;
+  std::string keep_logs;  // folder for the gNBs' logs; empty: a temporary one
+};
+
+// The strictest consistency that the scheme can keep at full speed: those that move KV and
+// recompute only prompts are exact; the others recompute generated tokens in chunks, as in the
+// papers.
+inline std::string consistency_of(const DemoOptions& options, const std::string& scheme) {
+  if (options.consistency) return *options.consistency;
+  return scheme == "two-front" || scheme == "full-copy" || scheme == "detour" ||
+                 scheme == "pallas-no-rc"
+             ? "exact"
+             : "fast";
+}
+
+}  // namespace pallas::app

@@ -1,0 +1,205 @@
+// A demo report as JSON and as tables; and the gNBs' reports in.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "demo_report.h"
+#include "http/json_writer.h"
+
+namespace pallas::app {
+namespace {
+
+std::string cell(const std::optional<double>& value, int digits = 1) {
+  return value ? fmt::format("{:.{}f}", *value, digits) : "-";
+}
+
+void write(http::JsonWriter& json, const char* key, const Percentiles& p) {
+  json.key(key);
+  json.begin_object().member("p50", p.p50).member("p95", p.p95).end_object();
+}
+
+void write(http::JsonWriter& json, const DemoHandover& handover) {
+  const GnbReport none;
+  const GnbReport& gnb = handover.gnb ? *handover.gnb : none;
+  json.begin_object()
+      .member("scheme", gnb.scheme)
+      .member("source", handover.seen.source.value)
+      .member("target", handover.seen.target.value)
+      .member("epoch", handover.seen.epoch.value)
+      .member("prepared", gnb.prepared)
+      .member("exact", gnb.exact)
+      .member("gap_ms", handover.seen.gap_ms)
+      .member("sit_ms", handover.seen.sit_ms)
+      .member("window_s", gnb.window_s)
+      .member("early_s", gnb.early_s)
+      .member("tokens_recomputed", gnb.tokens_recomputed)
+      .member("tokens_replayed", gnb.tokens_replayed)
+      .member("bytes", gnb.bytes)
+      .member("tokens_total", gnb.tokens_total)
+      .member("tokens_received", gnb.tokens_received)
+      .member("tokens_overlap", gnb.tokens_overlap)
+      .member("residual_tokens", gnb.residual_tokens)
+      .member("expected_sit_s", gnb.expected_sit_s)
+      .member("relay", gnb.relay)
+      .member("oracle", gnb.oracle)
+      .member("recovery", gnb.recovery)
+      .member("error", gnb.error)
+      .end_object();
+}
+
+// Reads a member if it is there and of that type; reports of another version have others.
+template <class T>
+void take(const nlohmann::json& object, const char* key, T& to) {
+  const auto found = object.find(key);
+  if (found == object.end() || found->is_null()) return;
+  if constexpr (std::is_same_v<T, std::string>) {
+    if (found->is_string()) to = found->template get<std::string>();
+  } else if constexpr (std::is_same_v<T, bool>) {
+    if (found->is_boolean()) to = found->template get<bool>();
+  } else if constexpr (std::is_same_v<T, std::uint64_t>) {
+    if (found->is_number_unsigned()) to = found->template get<std::uint64_t>();
+  } else {
+    if (found->is_number()) to = found->template get<double>();
+  }
+}
+
+}  // namespace
+
+Result<std::vector<GnbReport>> parse_gnb_reports(const std::string& text,
+                                                 const SessionId& session) {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  // A bare list, or an object that holds it.
+  const nlohmann::json* list = &json;
+  if (json.is_object()) {
+    for (const auto& member : json) {
+      if (member.is_array()) list = &member;
+    }
+  }
+  if (!list->is_array()) return fail(Errc::kParse, "GET /v1/handovers did not answer a list");
+  std::vector<GnbReport> reports;
+  for (const auto& item : *list) {
+    if (!item.is_object()) return fail(Errc::kParse, "GET /v1/handovers: a report is no object");
+    std::string whose;
+    take(item, "session", whose);
+    if (whose != session.value) continue;
+    GnbReport report;
+    take(item, "epoch", report.epoch.value);
+    take(item, "scheme", report.scheme);
+    take(item, "source", report.source);
+    take(item, "target", report.target);
+    take(item, "recovery", report.recovery);
+    take(item, "error", report.error);
+    take(item, "prepared", report.prepared);
+    take(item, "exact", report.exact);
+    take(item, "relay", report.relay);
+    take(item, "oracle", report.oracle);
+    double request_ms = 0;
+    take(item, "request_ms", request_ms);
+    if (item.contains("request_ms") && item["request_ms"].is_number()) {
+      report.request_ms = request_ms;
+    }
+    take(item, "window_s", report.window_s);
+    take(item, "early_s", report.early_s);
+    take(item, "expected_sit_s", report.expected_sit_s);
+    take(item, "tokens_total", report.tokens_total);
+    take(item, "tokens_recomputed", report.tokens_recomputed);
+    take(item, "tokens_replayed", report.tokens_replayed);
+    take(item, "tokens_received", report.tokens_received);
+    take(item, "tokens_overlap", report.tokens_overlap);
+    take(item, "residual_tokens", report.residual_tokens);
+    take(item, "bytes", report.bytes);
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+std::string to_json(const DemoReport& report) {
+  http::JsonWriter json;
+  json.begin_object()
+      .member("scheme", report.scheme)
+      .member("consistency", report.consistency)
+      .member("model", report.model)
+      .member("oracle", report.oracle)
+      .member("text_identical", report.text_identical)
+      .member("first_difference", report.first_difference)
+      .member("tokens", report.tokens)
+      .member("prompt_tokens", report.prompt_tokens);
+  write(json, "itl_ms", report.itl);
+  write(json, "step_ms", report.step);
+  // How step_ms came about: the reference run is uncapped, so its intervals are decode steps.
+  json.member("step_source", "intervals of the uncapped reference run at one gNB");
+  write(json, "itl_before_ms", report.itl_before);
+  write(json, "itl_during_ms", report.itl_during);
+  write(json, "itl_after_ms", report.itl_after);
+  json.key("handovers");
+  json.begin_array();
+  for (const auto& handover : report.handovers) write(json, handover);
+  json.end_array();
+  json.key("faults");
+  json.begin_array();
+  for (const auto& fault : report.faults) json.value(fault);
+  json.end_array();
+  return json.end_object().take();
+}
+
+std::string handover_table(const DemoReport& report) {
+  std::string out = fmt::format(
+      "{:<22} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6} {:>6} {:>6} {:>8}  {}\n", "handover", "gap ms",
+      "SIT ms", "window s", "early s", "context", "recomp", "replay", "moved", "MB", "");
+  for (const auto& handover : report.handovers) {
+    const auto way = handover.seen.source.value + " -> " + handover.seen.target.value;
+    if (!handover.gnb) {
+      out += fmt::format("{:<22} {:>8} {:>8}  no report\n", way, cell(handover.seen.gap_ms),
+                         cell(handover.seen.sit_ms));
+      continue;
+    }
+    const auto& gnb = *handover.gnb;
+    std::string notes = gnb.prepared ? "prepared" : "unprepared";
+    notes += gnb.relay ? ", relay" : gnb.exact ? ", exact" : ", not exact";
+    if (!gnb.recovery.empty()) notes += ", recovered: " + gnb.recovery;
+    if (gnb.oracle) notes += ", oracle";
+    out +=
+        fmt::format("{:<22} {:>8} {:>8} {:>8.2f} {:>8.2f} {:>8} {:>6} {:>6} {:>6} {:>8.2f}  {}\n",
+                    way, cell(handover.seen.gap_ms), cell(handover.seen.sit_ms), gnb.window_s,
+                    gnb.early_s, gnb.tokens_total, gnb.tokens_recomputed, gnb.tokens_replayed,
+                    gnb.tokens_received, static_cast<double>(gnb.bytes) / 1e6, notes);
+  }
+  return out;
+}
+
+std::string comparison_table(const std::vector<DemoReport>& reports) {
+  std::string out =
+      fmt::format("{:<13} {:>9} {:>9} {:>9} {:>9} {:>26} {:>8} {:>7} {:>6}  {:<7} {}\n", "scheme",
+                  "SIT p50", "SIT max", "gap p50", "gap max", "ITL p50 before/during/after", "MB",
+                  "recomp", "replay", "exact", "ids equal");
+  for (const auto& report : reports) {
+    std::vector<double> gaps, sits;
+    std::uint64_t bytes = 0, recomputed = 0, replayed = 0;
+    for (const auto& handover : report.handovers) {
+      if (handover.seen.gap_ms) gaps.push_back(*handover.seen.gap_ms);
+      if (handover.seen.sit_ms) sits.push_back(*handover.seen.sit_ms);
+      if (!handover.gnb) continue;
+      bytes += handover.gnb->bytes;
+      recomputed += handover.gnb->tokens_recomputed;
+      replayed += handover.gnb->tokens_replayed;
+    }
+    const auto worst = [](const std::vector<double>& values) -> std::optional<double> {
+      if (values.empty()) return std::nullopt;
+      return *std::max_element(values.begin(), values.end());
+    };
+    out += fmt::format(
+        "{:<13} {:>9} {:>9} {:>9} {:>9} {:>26} {:>8.2f} {:>7} {:>6}  {:<7} {}\n", report.scheme,
+        cell(percentiles(sits).p50), cell(worst(sits)), cell(percentiles(gaps).p50),
+        cell(worst(gaps)),
+        fmt::format("{} / {} / {}", cell(report.itl_before.p50), cell(report.itl_during.p50),
+                    cell(report.itl_after.p50)),
+        static_cast<double>(bytes) / 1e6, recomputed, replayed, report.every_exact ? "yes" : "no",
+        report.text_identical ? "yes"
+                              : fmt::format("until {}", report.first_difference.value_or(0)));
+  }
+  return out + "Times in ms; MB, recomputed and replayed tokens are sums over all handovers.\n";
+}
+
+}  // namespace pallas::app

@@ -1,0 +1,90 @@
+#pragma once
+// Everything that `pallas gnb` can be told, as a plain struct. Three files keep apart what is easy
+// to confuse: gnb_settings.cpp (which settings exist; TOML and flags share its table),
+// gnb_config_toml.cpp (reading and printing), gnb_config_check.cpp (what values make sense).
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "mobility/cells.h"
+#include "node/config.h"
+
+namespace pallas::app {
+
+struct GnbConfig {
+  node::NodeConfig node;
+
+  // Where it listens: "host:port", port 0 for any free one.
+  std::string http_listen = "127.0.0.1:8080";
+  std::string peer_listen = "127.0.0.1:7080";
+  bool allow_remote = false;            // addresses other than loopback may be listened on
+  std::map<NodeId, std::string> peers;  // name -> "host:port" of its peer_listen
+
+  // The cells that its own predictor knows: squares, or the nearest of these sites.
+  double cell_size_m = 100;
+  double cell_offset_m = 0;
+  std::map<CellId, mobility::Point> sites;
+
+  std::string engine = "llama";         // or "fake": made-up text at a model's pace, for tests
+  std::string model;                    // GGUF file; empty: the prepared default model
+  std::uint32_t slots = 4;              // sessions at once
+  std::uint32_t context_tokens = 2048;  // of one session
+  std::uint32_t threads = 1;            // of the engine
+
+  // Peer links are paced to this, in the process; 0 and "": not at all.
+  double goodput_mbps = 0;
+  std::string goodput_trace;  // CSV `t_ms,mbps`, step-hold, loops
+
+  std::string log_level = "info";   // trace, debug, info, warning, error, off
+  std::string log_format = "text";  // or "json": one object a line
+  std::string log_file;             // empty: standard error
+};
+
+// One scalar setting: a TOML key at top level, and the flag of the same name with '-' for '_'.
+// Tables (peers, cells, sites) and the list `mirrors` are not scalars and are handled by name.
+using SettingValue = std::variant<bool, std::int64_t, double, std::string>;
+enum class SettingKind { kBool, kInteger, kNumber, kText };
+
+struct Setting {
+  std::string key;
+  std::string help;
+  SettingKind kind = SettingKind::kText;
+  // kInvalidConfig, naming the key, when the value does not fit the type.
+  std::function<Status(GnbConfig&, const SettingValue&)> set;
+  std::function<SettingValue(const GnbConfig&)> get;
+};
+const std::vector<Setting>& gnb_settings();
+std::string flag_of(std::string_view key);  // "cell_size_m" -> "--cell-size-m"
+
+// Values as they stand on a command line. All name `key` in their errors.
+Status set_from_text(GnbConfig& config, const Setting& setting, const std::string& text);
+Status add_peer(GnbConfig& config, const std::string& text);  // NAME=HOST:PORT
+Status add_cell(GnbConfig& config, const std::string& text);  // CELL=GNB
+Status add_site(GnbConfig& config, const std::string& text);  // CELL=X,Y
+
+// Reads TOML over `config`. Errors are "<name>:<line>: ..." and leave `config` half changed.
+Status read_toml(GnbConfig& config, std::string_view toml, const std::string& name);
+Status read_toml_file(GnbConfig& config, const std::string& path);
+// A commented file that read_toml turns into the same configuration.
+std::string to_toml(const GnbConfig& config);
+
+// Everything that can be checked without opening a file or a port.
+Status check(const GnbConfig& config);
+
+struct HostPort {
+  std::string host;
+  std::uint16_t port = 0;
+};
+// "host:port" or "[v6]:port"; `field` names it in errors.
+Result<HostPort> parse_host_port(std::string_view text, std::string_view field);
+bool is_loopback(std::string_view host);
+
+}  // namespace pallas::app

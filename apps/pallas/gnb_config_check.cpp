@@ -1,0 +1,189 @@
+// Which configurations make sense. Every message begins with the setting that is wrong.
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+
+#include "gnb_config.h"
+#include "plan/scheme.h"
+#include "wire/messages.h"
+
+namespace pallas::app {
+namespace {
+
+Failure wrong(const std::string& field, const std::string& why) {
+  return fail(Errc::kInvalidConfig, field + ": " + why);
+}
+
+// Names go into headers, paths of logs and messages between gNBs.
+bool is_name(const std::string& text) {
+  return !text.empty() && text.size() <= wire::kMaxNameBytes &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '-' || c == '_' || c == '.';
+         });
+}
+
+Status check_listen(const GnbConfig& config, const std::string& field, const std::string& text) {
+  const auto at = parse_host_port(text, field);
+  if (!at) return Failure(at.error());
+  if (!config.allow_remote && !is_loopback(at->host)) {
+    return wrong(field, "'" + at->host + "' is not a loopback address; allow_remote permits it");
+  }
+  return {};
+}
+
+Status check_addresses(const GnbConfig& config) {
+  if (auto s = check_listen(config, "http_listen", config.http_listen); !s) return s;
+  if (auto s = check_listen(config, "peer_listen", config.peer_listen); !s) return s;
+  if (config.http_listen == config.peer_listen && !config.http_listen.ends_with(":0")) {
+    return wrong("peer_listen", "must differ from http_listen");
+  }
+  std::set<std::string> addresses;
+  for (const auto& [name, address] : config.peers) {
+    const std::string field = "peers." + name.value;
+    if (!is_name(name.value)) return wrong("peers", "'" + name.value + "' is not a name");
+    if (name == config.node.name) return wrong(field, "is this gNB's own name");
+    const auto at = parse_host_port(address, field);
+    if (!at) return Failure(at.error());
+    if (at->port == 0) return wrong(field, "port must be from 1 to 65535");
+    if (!addresses.insert(address).second) {
+      return wrong(field, "'" + address + "' is another peer's address, too");
+    }
+  }
+  return {};
+}
+
+Status check_cells(const GnbConfig& config) {
+  const auto known = [&](const NodeId& name) {
+    return name == config.node.name || config.peers.contains(name);
+  };
+  for (const auto& [cell, name] : config.node.cells) {
+    const std::string field = "cells." + cell.value;
+    if (!is_name(cell.value)) return wrong("cells", "'" + cell.value + "' is not a name");
+    if (!known(name)) return wrong(field, "'" + name.value + "' is neither this gNB nor a peer");
+  }
+  for (const auto& name : config.node.mirrors) {
+    if (!config.peers.contains(name)) {
+      return wrong("mirrors", "'" + name.value + "' is not a peer");
+    }
+  }
+  if (!std::isfinite(config.cell_size_m) || config.cell_size_m <= 0) {
+    return wrong("cell_size_m", "must be above 0");
+  }
+  if (!std::isfinite(config.cell_offset_m)) return wrong("cell_offset_m", "must be a number");
+  for (const auto& [cell, at] : config.sites) {
+    const std::string field = "sites." + cell.value;
+    if (!std::isfinite(at.x_m) || !std::isfinite(at.y_m)) return wrong(field, "must be finite");
+    for (const auto& [other, there] : config.sites) {
+      if (other < cell && at == there) return wrong(field, "stands where " + other.value + " does");
+    }
+  }
+  return {};
+}
+
+Status check_engine(const GnbConfig& config) {
+  if (config.engine != "llama" && config.engine != "fake") {
+    return wrong("engine", "'" + config.engine + "' is neither llama nor fake");
+  }
+  if (config.slots < 1 || config.slots > 256) return wrong("slots", "must be from 1 to 256");
+  if (config.context_tokens < 64 || config.context_tokens > wire::kMaxTokens) {
+    return wrong("context_tokens",
+                 "must be from 64 to " + std::to_string(std::size_t{wire::kMaxTokens}));
+  }
+  if (config.threads < 1 || config.threads > 256) return wrong("threads", "must be from 1 to 256");
+  return {};
+}
+
+Status check_planning(const GnbConfig& config) {
+  const auto& node = config.node;
+  if (auto scheme = plan::make_scheme(node.scheme); !scheme) {
+    return wrong("scheme", scheme.error().message);
+  }
+  // Comparisons are written so that NaN fails them.
+  if (!(node.alpha >= 0 && node.alpha <= 1)) return wrong("alpha", "must be from 0 to 1");
+  if (!(node.ewma > 0 && node.ewma <= 1)) return wrong("ewma", "must be above 0, at most 1");
+  if (!(node.slo_ms > 0) || !std::isfinite(node.slo_ms)) return wrong("slo_ms", "must be above 0");
+  if (!(config.goodput_mbps >= 0) || !std::isfinite(config.goodput_mbps)) {
+    return wrong("goodput_mbps", "must be at least 0");
+  }
+  if (config.goodput_mbps > 0 && !config.goodput_trace.empty()) {
+    return wrong("goodput_trace", "cannot be given together with goodput_mbps");
+  }
+  if (node.initial_goodput &&
+      (!(node.initial_goodput->value > 0) || !std::isfinite(node.initial_goodput->value))) {
+    return wrong("initial_goodput_mbps", "must be at least 0");
+  }
+  const std::pair<const char*, Duration> positive[] = {
+      {"control_period_ms", node.control_period},
+      {"t_max_s", node.t_max},
+      {"lease_s", node.lease},
+      {"frozen_s", node.frozen},
+      {"resume_s", node.resume},
+      {"grace_s", node.grace},
+      {"repeat_ms", node.repeat},
+      {"peer_answer_ms", node.peer_answer},
+      {"keep_alive_ms", node.keep_alive},
+  };
+  for (const auto& [field, value] : positive) {
+    if (value < std::chrono::milliseconds(1)) return wrong(field, "must be at least a millisecond");
+  }
+  if (node.max_sessions < 1) return wrong("max_sessions", "must be at least 1");
+  return {};
+}
+
+Status check_log(const GnbConfig& config) {
+  static const std::set<std::string> levels{"trace", "debug", "info", "warning", "error", "off"};
+  if (!levels.contains(config.log_level)) {
+    return wrong("log_level",
+                 "'" + config.log_level + "' is none of trace, debug, info, warning, error, off");
+  }
+  if (config.log_format != "text" && config.log_format != "json") {
+    return wrong("log_format", "'" + config.log_format + "' is neither text nor json");
+  }
+  return {};
+}
+
+}  // namespace
+
+Status check(const GnbConfig& config) {
+  if (!is_name(config.node.name.value)) {
+    return wrong("name", "must be 1 to 128 letters, digits, '-', '_' or '.'");
+  }
+  for (const auto& part : {check_addresses, check_cells, check_engine, check_planning, check_log}) {
+    if (auto status = part(config); !status) return status;
+  }
+  return {};
+}
+
+Result<HostPort> parse_host_port(std::string_view text, std::string_view field) {
+  const auto bad = [&](const std::string& why) {
+    return wrong(std::string(field), "'" + std::string(text) + "' " + why);
+  };
+  const auto colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return bad("is not of the form host:port");
+  std::string_view host = text.substr(0, colon);
+  const std::string_view digits = text.substr(colon + 1);
+  if (host.starts_with('[') && host.ends_with(']')) {
+    host = host.substr(1, host.size() - 2);
+  } else if (host.find(':') != std::string_view::npos) {
+    return bad("needs brackets around an IPv6 address");
+  }
+  if (host.empty()) return bad("is not of the form host:port");
+  unsigned port = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), port);
+  if (error != std::errc() || end != digits.data() + digits.size() || port > 65535) {
+    return bad("has a port that is not from 0 to 65535");
+  }
+  return HostPort{std::string(host), static_cast<std::uint16_t>(port)};
+}
+
+bool is_loopback(std::string_view host) {
+  // Digits and dots only, so that a name such as 127.example.org does not pass.
+  const bool v4 =
+      host.starts_with("127.") && host.find_first_not_of("0123456789.") == std::string_view::npos;
+  return v4 || host == "localhost" || host == "::1";
+}
+
+}  // namespace pallas::app

@@ -1,0 +1,117 @@
+#pragma once
+// The routes of docs/client-api.md: from a request to calls of the node, and back. No sockets: a
+// connection hands over requests and gets answers through its Responder.
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "engine/engine.h"
+#include "http/backend.h"
+#include "http/message.h"
+#include "http/metrics.h"
+#include "http/rate_limiter.h"
+#include "http/request_parser.h"
+#include "http/streams.h"
+
+namespace pallas::http {
+
+struct ApiOptions {
+  double ran_messages_per_second = 200;  // of one UE at most; 0: no limit
+  // When set, GET of sessions and handovers and DELETE without a resume token need
+  // "Authorization: Bearer <key>".
+  std::string operator_key;
+  std::function<std::uint64_t()> random;    // 64 unpredictable bits; ids and tokens come from it
+  std::function<std::int64_t()> unix_time;  // the wall clock, for `created` only
+};
+
+class Api {
+ public:
+  // `post` runs a function later on this thread, never from inside the call.
+  using Post = std::function<void(std::function<void()>)>;
+  Api(const engine::TextCodec& text, Clock& clock, ApiOptions options, Post post);
+  Api(const Api&) = delete;
+  Api& operator=(const Api&) = delete;
+
+  // Until there is one, every route that needs it answers 503.
+  void set_backend(Backend* backend) { backend_ = backend; }
+  void set_metrics(MetricSource source) { metric_source_ = std::move(source); }
+  node::UeLink& ue_link() { return streams_; }
+  HttpStats& stats() { return stats_; }
+
+  // Answers through `responder`, at once or later; a stream means later, and whoever owns the
+  // responder calls on_disconnected() when the client goes before the answer's end.
+  std::optional<node::StreamId> handle(const HttpRequest& request, Responder& responder);
+  void on_disconnected(node::StreamId stream);
+
+ private:
+  struct Call {
+    const HttpRequest& request;
+    Responder& responder;
+    std::string captured;  // what stood in the place of '*'
+  };
+  using Answer = std::optional<node::StreamId>;
+  using Handler = Answer (Api::*)(const Call&);
+  struct Route {
+    std::string_view method, pattern;
+    Handler handler;
+    bool needs_node = true;
+  };
+  static const std::vector<Route>& routes();
+
+  Answer chat(const Call& call) { return generate(call, Endpoint::kChat); }
+  Answer completions(const Call& call) { return generate(call, Endpoint::kCompletions); }
+  Answer generate(const Call& call, Endpoint endpoint);
+  Answer models(const Call& call);
+  Answer model(const Call& call);
+  Answer attach(const Call& call);
+  Answer events(const Call& call);
+  Answer stop(const Call& call);
+  Answer prediction(const Call& call);
+  Answer handover(const Call& call);
+  Answer position(const Call& call);
+  Answer sessions(const Call& call);
+  Answer handovers(const Call& call);
+  Answer health(const Call& call);
+  Answer metrics(const Call& call);
+
+  Answer attach_at(const Call& call, node::AttachRequest request);
+  // What an attached stream needs before its first event; none while the node does not know it.
+  std::optional<std::pair<StreamFace, std::string>> opening(const SessionId& session,
+                                                            const std::string& token, Epoch epoch,
+                                                            TokenIndex next_index) const;
+  ApiError session_error(const Error& error, const SessionId& session,
+                         const std::string& token) const;
+  void resolve(node::StreamId stream);
+  bool is_operator(const HttpRequest& request) const;
+  ParserContext parser_context() const;
+  Answer refuse(const Call& call, const ApiError& error);
+  template <class Event>
+  Answer take_ran(const Call& call, tl::expected<Event, Problem> event,
+                  Status (Backend::*take)(const Event&));
+
+  struct Pending {
+    SessionId session;
+    std::string token;
+    Epoch epoch;
+    TokenIndex next_index = 0;
+  };
+
+  const engine::TextCodec& text_;
+  Clock& clock_;
+  ApiOptions options_;
+  Post post_;
+  Backend* backend_ = nullptr;
+  MetricSource metric_source_;
+  Streams streams_;
+  std::map<node::StreamId, Pending> pending_;  // attached, session not known here yet
+  RateLimiter ran_limiter_;
+  HttpStats stats_;
+  std::int64_t started_unix_s_ = 0;
+};
+
+}  // namespace pallas::http

@@ -1,0 +1,171 @@
+#include "http/metrics.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace pallas::http {
+namespace {
+
+struct NodeRow {
+  std::string_view name;
+  std::string_view help;
+  std::uint64_t node::NodeStats::*field;
+};
+struct HttpRow {
+  std::string_view name;
+  std::string_view help;
+  std::uint64_t HttpStats::*field;
+};
+using S = node::NodeStats;
+
+// A name that ends in _total is a counter.
+constexpr std::array<NodeRow, 28> kNodeRows = {{
+    {"pallas_sessions_opened_total", "Sessions that clients opened here.", &S::sessions_opened},
+    {"pallas_sessions_finished_total", "Sessions that came to their end here.",
+     &S::sessions_finished},
+    {"pallas_sessions_failed_total", "Sessions that ended with an error here.",
+     &S::sessions_failed},
+    {"pallas_tokens_emitted_total", "Tokens written to clients.", &S::tokens_emitted},
+    {"pallas_tokens_sampled_total", "Tokens sampled by this node's engine.", &S::tokens_sampled},
+    {"pallas_slo_misses_total", "Intervals between emitted tokens above the token SLO.",
+     &S::slo_misses},
+    {"pallas_handover_preparations_requested_total",
+     "Handover preparations that this node asked others for.", &S::preparations_requested},
+    {"pallas_handover_preparations_successful_total",
+     "Handover preparations that were acknowledged.", &S::preparations_successful},
+    {"pallas_handover_preparations_failed_total", "Handover preparations that were refused.",
+     &S::preparations_failed},
+    {"pallas_handover_preparations_cancelled_total", "Handover preparations that were cancelled.",
+     &S::preparations_cancelled},
+    {"pallas_leases_expired_total", "Prepared states that ended by their lease.",
+     &S::leases_expired},
+    {"pallas_handover_executions_requested_total", "Handovers begun.", &S::executions_requested},
+    {"pallas_handover_executions_successful_total", "Handovers completed.",
+     &S::executions_successful},
+    {"pallas_context_retrievals_total", "UEs that arrived without a preparation.", &S::retrievals},
+    {"pallas_recoveries_total", "Sessions rebuilt from token ids.", &S::recoveries},
+    {"pallas_relays_total", "Sessions served by relaying another node's tokens.", &S::relays},
+    {"pallas_stale_epochs_total", "Attachments refused since a later one holds.", &S::stale_epochs},
+    {"pallas_kv_sent_bytes_total", "KV bytes sent to peers.", &S::kv_bytes_sent},
+    {"pallas_kv_received_bytes_total", "KV bytes received from peers.", &S::kv_bytes_received},
+    {"pallas_kv_blocks_refused_total", "KV blocks whose content did not match.",
+     &S::kv_blocks_refused},
+    {"pallas_tokens_recomputed_total", "Tokens prefilled for a handover.", &S::tokens_recomputed},
+    {"pallas_tokens_replayed_total", "Tokens replayed one by one for a handover.",
+     &S::tokens_replayed},
+    {"pallas_sessions_live", "Sessions decoding or prefilling here.", &S::sessions_live},
+    {"pallas_sessions_prepared", "Sessions prepared here for an arrival.", &S::sessions_prepared},
+    {"pallas_sessions_frozen", "Sessions that left and whose KV waits for the release.",
+     &S::sessions_frozen},
+    {"pallas_sessions_retained", "Sessions that left and whose KV is kept for a return.",
+     &S::sessions_retained},
+    {"pallas_staged_bytes", "Received KV rows waiting in host memory.", &S::staged_bytes},
+    {"pallas_free_slots", "Sessions that the engine can still take.", &S::free_slots},
+}};
+
+constexpr std::array<HttpRow, 9> kHttpRows = {{
+    {"pallas_http_connections_open", "Open client connections.", &HttpStats::connections_open},
+    {"pallas_http_connections_accepted_total", "Client connections taken.",
+     &HttpStats::connections_accepted},
+    {"pallas_http_connections_refused_total", "Client connections above the limit.",
+     &HttpStats::connections_refused},
+    {"pallas_http_requests_total", "HTTP requests.", &HttpStats::requests},
+    {"pallas_http_streams_open", "Requests whose answer is under way.", &HttpStats::streams_open},
+    {"pallas_http_slow_readers_closed_total", "Clients cut off since they did not read.",
+     &HttpStats::slow_readers_closed},
+    {"pallas_http_timeouts_total", "Connections closed since a request did not come whole.",
+     &HttpStats::timeouts},
+    {"pallas_ran_messages_taken_total", "RAN messages taken.", &HttpStats::ran_messages_taken},
+    {"pallas_ran_messages_refused_total", "RAN messages refused.",
+     &HttpStats::ran_messages_refused},
+}};
+
+std::string number_text(double value) {
+  if (std::isnan(value)) return "NaN";
+  if (std::isinf(value)) return value > 0 ? "+Inf" : "-Inf";
+  std::array<char, 40> text{};
+  const auto end = std::to_chars(text.data(), text.data() + text.size(), value).ptr;
+  return {text.data(), end};
+}
+
+void head(std::string& out, std::string_view name, std::string_view help, bool counter) {
+  out.append("# HELP ").append(name).append(" ");
+  for (const char c : help) {
+    if (c == '\\') {
+      out += "\\\\";
+    } else if (c == '\n') {
+      out += "\\n";
+    } else {
+      out += c;
+    }
+  }
+  out.append("\n# TYPE ").append(name).append(counter ? " counter\n" : " gauge\n");
+}
+
+void simple(std::string& out, std::string_view name, std::string_view help,
+            const std::string& value) {
+  head(out, name, help, name.ends_with("_total"));
+  out.append(name).append(" ").append(value).append("\n");
+}
+
+std::string label_text(const std::string& value) {
+  std::string out;
+  for (const char c : value) {
+    if (c == '\\' || c == '"') out += '\\';
+    if (c == '\n') {
+      out += "\\n";
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+void sample(std::string& out, const Metric& metric) {
+  out += metric.name;
+  char separator = '{';
+  for (const auto& [name, value] : metric.labels) {
+    out += separator;
+    out.append(name).append("=\"").append(label_text(value)).append("\"");
+    separator = ',';
+  }
+  if (separator == ',') out += '}';
+  out.append(" ").append(number_text(metric.value)).append("\n");
+}
+
+}  // namespace
+
+std::string metrics_text(const node::NodeStats& node, const HttpStats& http, double slo_ms,
+                         std::vector<Metric> others) {
+  std::string out;
+  simple(out, "pallas_slo_seconds", "The token SLO: the longest good interval between tokens.",
+         number_text(slo_ms / 1000));
+  for (const auto& row : kNodeRows) {
+    simple(out, row.name, row.help, std::to_string(node.*row.field));
+  }
+  for (const auto& row : kHttpRows) {
+    simple(out, row.name, row.help, std::to_string(http.*row.field));
+  }
+  for (const auto& [status, count] : {std::pair{"2xx", http.responses_2xx},
+                                      {"4xx", http.responses_4xx},
+                                      {"5xx", http.responses_5xx}}) {
+    others.push_back({"pallas_http_responses_total",
+                      "HTTP responses by class of status.",
+                      true,
+                      {{"status", status}},
+                      static_cast<double>(count)});
+  }
+  std::stable_sort(others.begin(), others.end(),
+                   [](const Metric& a, const Metric& b) { return a.name < b.name; });
+  std::string_view last;
+  for (const auto& metric : others) {
+    if (metric.name != last) head(out, metric.name, metric.help, metric.counter);
+    last = metric.name;
+    sample(out, metric);
+  }
+  return out;
+}
+
+}  // namespace pallas::http

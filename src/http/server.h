@@ -1,0 +1,67 @@
+#pragma once
+// The HTTP/1.1 server of a gNB, on the node's own thread. A client that is slow, silent or gone
+// costs a bounded amount of memory and never delays another.
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "base/units.h"
+#include "http/api.h"
+
+namespace boost::asio {
+class io_context;
+}
+
+namespace pallas::http {
+
+struct ServerOptions {
+  std::string address = "127.0.0.1";  // an IP address or "localhost"
+  std::uint16_t port = 0;             // 0: the system chooses
+  ApiOptions api;                     // random and unix_time: the system's where unset
+
+  std::size_t max_connections = 1024;
+  std::size_t max_header_bytes = 16u << 10;
+  std::size_t max_body_bytes = 8u << 20;
+  std::size_t max_stream_queue_bytes = 1u << 20;       // a stream with more unsent is closed
+  Duration request_timeout{std::chrono::seconds(20)};  // from a request's first byte to its last
+  Duration idle_timeout{std::chrono::seconds(75)};     // between requests
+  Duration write_timeout{std::chrono::seconds(30)};    // without a byte taken by the client
+};
+
+class Server {
+ public:
+  // Listens at once. kAlreadyExists when the port is in use, kInvalidConfig for the address; both
+  // name it. `clock` must run its timers on the thread of `io`. The server must go before `io`.
+  static Result<std::unique_ptr<Server>> create(boost::asio::io_context& io, Clock& clock,
+                                                const engine::TextCodec& text,
+                                                ServerOptions options);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  std::uint16_t port() const;
+  // For the node's ports; valid as long as the server.
+  node::UeLink& ue_link();
+  // The node is made after the server, since it needs ue_link(). Null takes it away again.
+  void set_node(node::Node* node);
+  void set_backend(Backend* backend);
+  // Further figures for /metrics.
+  void set_metrics(MetricSource source);
+
+  // Takes no new connections; those that are open go on.
+  void stop_accepting();
+  // Closes every connection; the node hears of each stream.
+  void close();
+
+ private:
+  class Impl;
+  explicit Server(std::shared_ptr<Impl> impl);
+
+  std::shared_ptr<Impl> impl_;
+  std::unique_ptr<Backend> node_backend_;
+};
+
+}  // namespace pallas::http

@@ -1,0 +1,113 @@
+#include "http/views.h"
+
+#include "http/json_writer.h"
+
+namespace pallas::http {
+namespace {
+
+JsonWriter list_head() {
+  JsonWriter json;
+  json.begin_object().member("object", "list").key("data").begin_array();
+  return json;
+}
+
+}  // namespace
+
+std::string model_json(const std::string& name, std::int64_t created_unix_s) {
+  JsonWriter json;
+  json.begin_object()
+      .member("id", name)
+      .member("object", "model")
+      .member("created", created_unix_s)
+      .member("owned_by", "pallas")
+      .end_object();
+  return json.take();
+}
+
+std::string models_json(const std::string& name, std::int64_t created_unix_s) {
+  auto json = list_head();
+  json.raw(model_json(name, created_unix_s)).end_array().end_object();
+  return json.take();
+}
+
+std::string sessions_json(const std::vector<node::SessionInfo>& sessions) {
+  auto json = list_head();
+  for (const auto& s : sessions) {
+    json.begin_object()
+        .member("id", s.session.value)
+        .member("tenant", s.tenant)
+        .member("ue", s.ue.value)
+        .member("role", s.role)
+        .member("epoch", s.epoch.value)
+        .member("prompt_tokens", s.prompt_tokens)
+        .member("tokens", s.tokens)
+        .member("kv_front", s.kv_front)
+        .member("peer", s.peer)
+        .member("window_s", s.window_s)
+        .member("rows_received", s.rows_received)
+        .member("window_s", s.window_s)
+        .member("rows_received", s.rows_received)
+        .end_object();
+  }
+  return json.end_array().end_object().take();
+}
+
+std::string handover_json(const node::HandoverReport& r) {
+  JsonWriter json;
+  json.begin_object()
+      .member("id", r.id)
+      .member("session", r.session.value)
+      .member("epoch", r.epoch.value)
+      .member("scheme", r.scheme)
+      .member("source", r.source.value)
+      .member("target", r.target.value)
+      .member("prepared", r.prepared)
+      .member("exact", r.exact)
+      .member("relay", r.relay)
+      .member("oracle", r.oracle)
+      .member("recovery", r.recovery)
+      .member("request_ms", r.request_ms)
+      .member("fronts_met_ms", r.fronts_met_ms)
+      .member("status_ms", r.status_ms)
+      .member("covered_ms", r.covered_ms)
+      .member("first_token_ms", r.first_token_ms)
+      .member("release_ack_ms", r.release_ack_ms)
+      .member("window_s", r.window_s)
+      .member("early_s", r.early_s)
+      .member("expected_sit_s", r.expected_sit_s)
+      .member("tokens_total", r.tokens_total)
+      .member("tokens_recomputed", r.tokens_recomputed)
+      .member("tokens_replayed", r.tokens_replayed)
+      .member("tokens_received", r.tokens_received)
+      .member("tokens_overlap", r.tokens_overlap)
+      .member("bytes", r.bytes)
+      .member("residual_tokens", r.residual_tokens)
+      .member("error", r.error)
+      .end_object();
+  return json.take();
+}
+
+std::string handovers_json(const std::vector<node::HandoverReport>& reports,
+                           const std::string& session) {
+  auto json = list_head();
+  for (const auto& report : reports) {
+    if (session.empty() || report.session.value == session) json.raw(handover_json(report));
+  }
+  return json.end_array().end_object().take();
+}
+
+std::string health_json(bool ready, const NodeId& node, const std::string& model,
+                        const node::NodeStats& stats) {
+  JsonWriter json;
+  json.begin_object()
+      .member("status", ready ? "ok" : "not ready")
+      .member("node", node.value)
+      .member("model", model)
+      .member("version", PALLAS_VERSION)
+      .member("sessions", stats.sessions_live)
+      .member("free_slots", stats.free_slots)
+      .end_object();
+  return json.take();
+}
+
+}  // namespace pallas::http

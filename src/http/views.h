@@ -1,0 +1,23 @@
+#pragma once
+// JSON of what an operator and a client may see of a node.
+
+#include <string>
+#include <vector>
+
+#include "engine/profile.h"
+#include "node/node.h"
+#include "node/report.h"
+
+namespace pallas::http {
+
+std::string model_json(const std::string& name, std::int64_t created_unix_s);
+std::string models_json(const std::string& name, std::int64_t created_unix_s);
+std::string sessions_json(const std::vector<node::SessionInfo>& sessions);
+// Only those of `session` unless it is empty.
+std::string handovers_json(const std::vector<node::HandoverReport>& reports,
+                           const std::string& session);
+std::string handover_json(const node::HandoverReport& report);
+std::string health_json(bool ready, const NodeId& node, const std::string& model,
+                        const node::NodeStats& stats);
+
+}  // namespace pallas::http

@@ -1,0 +1,74 @@
+#include "ue/report.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace pallas::ue {
+namespace {
+
+// The tokens [begin, end) arrived after this handover's execution and before the next one's.
+HandoverStats measure(const SessionId& session, const std::vector<TokenRecord>& tokens,
+                      const HandoverMark& mark, std::size_t begin, std::size_t end) {
+  HandoverStats stats{.session = session,
+                      .from = mark.from,
+                      .to = mark.to,
+                      .epoch = mark.epoch,
+                      .executed_at = mark.executed_at,
+                      .last_before = mark.last_before,
+                      .gap_ms = {},
+                      .sit_ms = {},
+                      .relayed = false,
+                      .tokens = end - begin};
+  const auto is_own = [&](const TokenRecord& token) { return token.by == mark.to; };
+  const auto first = tokens.begin() + static_cast<std::ptrdiff_t>(begin);
+  const auto last = tokens.begin() + static_cast<std::ptrdiff_t>(end);
+  stats.relayed = first != last && std::none_of(first, last, is_own);
+
+  int seen = 0;
+  for (std::size_t i = begin; i < end && seen < kGapTokens; ++i) {
+    const bool counts = stats.relayed || is_own(tokens[i]);
+    if (counts && seen++ == 0) stats.sit_ms = to_ms(tokens[i].at - mark.executed_at);
+    if (i == 0) continue;  // nothing came before it: no interval
+    const double interval = to_ms(tokens[i].at - tokens[i - 1].at);
+    stats.gap_ms = std::max(stats.gap_ms.value_or(0), interval);
+  }
+  return stats;
+}
+
+double percentile(const std::vector<double>& sorted, double q) {
+  const double rank = q * static_cast<double>(sorted.size() - 1);
+  const auto low = static_cast<std::size_t>(std::floor(rank));
+  const std::size_t high = std::min(low + 1, sorted.size() - 1);
+  return sorted[low] + (rank - static_cast<double>(low)) * (sorted[high] - sorted[low]);
+}
+
+}  // namespace
+
+std::vector<HandoverStats> measure_handovers(const SessionId& session,
+                                             const std::vector<TokenRecord>& tokens,
+                                             const std::vector<HandoverMark>& marks) {
+  std::vector<HandoverStats> all;
+  const auto after = [](const HandoverMark& mark) -> std::size_t {
+    return mark.last_before ? *mark.last_before + std::size_t{1} : 0;
+  };
+  for (std::size_t m = 0; m < marks.size(); ++m) {
+    const std::size_t begin = std::min(after(marks[m]), tokens.size());
+    const std::size_t next = m + 1 < marks.size() ? after(marks[m + 1]) : tokens.size();
+    all.push_back(
+        measure(session, tokens, marks[m], begin, std::clamp(next, begin, tokens.size())));
+  }
+  return all;
+}
+
+IntervalStats measure_intervals(const std::vector<TokenRecord>& tokens) {
+  std::vector<double> intervals;
+  for (std::size_t i = 1; i < tokens.size(); ++i) {
+    intervals.push_back(to_ms(tokens[i].at - tokens[i - 1].at));
+  }
+  if (intervals.empty()) return {};
+  std::sort(intervals.begin(), intervals.end());
+  return {intervals.size(), percentile(intervals, 0.50), percentile(intervals, 0.95),
+          intervals.back()};
+}
+
+}  // namespace pallas::ue

@@ -1,0 +1,122 @@
+"""kill -9 of a gNB while its session moves. The UE gets every token once, whatever dies.
+
+`crash_test.py fake` needs no model, `crash_test.py llama` uses the shipped one.
+"""
+
+import json
+import sys
+import threading
+import time
+import urllib.request
+
+import unittest
+
+from support import TRACE, ClusterTest, http, wait_for
+
+ENGINE = "fake"
+CELLS = ["cell_-1_4", "cell_-1_3", "cell_-1_2"]
+CROSSING_S = 103.53
+REQUEST = {
+    "messages": [{"role": "user", "content": "Tell me a long story about a river and its bridges. " * 12}],
+    "temperature": 0.8,
+    "seed": 5,
+    "max_tokens": 300,
+    "ignore_eos": True,
+    "consistency": "exact",
+}
+
+
+class Stream(threading.Thread):
+    """Reads a stream of `pallas ue` beside the test."""
+
+    def __init__(self, port, request):
+        super().__init__(daemon=True)
+        self.port, self.request = port, request
+        self.text, self.times, self.done, self.errors = "", [], 0, []
+
+    def run(self):
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{self.port}/v1/chat/completions", data=json.dumps(self.request).encode()
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                for line in answer:
+                    self.take(line.decode().strip())
+        except OSError as error:
+            self.errors.append(str(error))
+
+    def take(self, line):
+        if line == "data: [DONE]":
+            self.done += 1
+        elif line.startswith("data: "):
+            event = json.loads(line[6:])
+            if "error" in event:
+                self.errors.append(event["error"])
+            for choice in event.get("choices", []):
+                if choice["delta"].get("content"):
+                    self.text += choice["delta"]["content"]
+                    self.times.append(time.monotonic())
+
+    def longest_pause(self):
+        return max(b - a for a, b in zip(self.times, self.times[1:]))
+
+
+class Crash(ClusterTest):
+    def begin(self, drive_to):
+        self.gnbs = self.cluster(CELLS, engine=ENGINE, flags=["--goodput-mbps=50", "--max-sessions=64"])
+        model = json.loads(http("GET", self.gnbs.http["gnb-a"], "/v1/models")[1])["data"][0]["id"]
+        self.request = dict(REQUEST, model=model, stream=True, max_token_rate=25)
+        ue = self.gnbs.start_ue("ue-2", CELLS[0])
+        self.stream = Stream(ue, self.request)
+        self.stream.start()
+        wait_for(lambda: self.stream.times, 60, "the first token")
+        self.begun = time.monotonic()
+        self.drive = self.gnbs.start_drive(
+            "ue-2", ue, f"--trip={TRACE}", "--vehicle=2", "--from=100", f"--to={drive_to}", "--hz=10"
+        )
+
+    def until_trace_time(self, seconds):
+        time.sleep(max(0, self.begun + seconds - 100 - time.monotonic()))
+
+    def session_at(self, gnb):
+        sessions = json.loads(http("GET", self.gnbs.http[gnb], "/v1/sessions")[1])["data"]
+        return next((s for s in sessions if s["ue"] == "ue-2"), None)
+
+    def finish(self):
+        """The stream is whole, and what one gNB would have said. The gNB that says so is the last."""
+        self.stream.join(timeout=90)
+        self.assertFalse(self.stream.is_alive(), "the stream never ended")
+        self.assertEqual(self.stream.errors, [])
+        self.assertEqual(self.stream.done, 1)
+        body = {k: v for k, v in self.request.items() if k not in ("max_token_rate", "stream")}
+        status, text = http("POST", self.gnbs.http["gnb-c"], "/v1/chat/completions", body, timeout=90)
+        self.assertEqual(status, 200, text)
+        self.assertEqual(self.stream.text, json.loads(text)["choices"][0]["message"]["content"])
+
+    def test_a_target_that_dies_while_preparing_is_not_noticed(self):
+        self.begin(drive_to=103)
+        wait_for(lambda: (self.session_at("gnb-a") or {}).get("peer") == "gnb-b", 10, "the preparation")
+        time.sleep(0.3)
+        self.gnbs.gnbs["gnb-b"].kill()
+        self.finish()
+        self.assertLess(self.stream.longest_pause(), 0.3)
+
+    def test_a_source_that_dies_after_the_release_is_not_noticed(self):
+        self.begin(drive_to=105)
+        wait_for(lambda: any(r["release_ack_ms"] is not None for r in self.gnbs.reports()), 20, "the release")
+        self.gnbs.gnbs["gnb-a"].kill()
+        self.finish()
+        self.assertLess(self.stream.longest_pause(), 0.3)
+
+    def test_a_source_that_dies_before_the_handover_loses_no_token(self):
+        self.begin(drive_to=106)
+        self.until_trace_time(CROSSING_S - 0.4)
+        self.gnbs.gnbs["gnb-a"].kill()
+        self.finish()
+        # 0.4 s to the crossing, at most 1 s of detection, and what the target lacks.
+        self.assertLess(self.stream.longest_pause(), 4)
+
+
+if __name__ == "__main__":
+    ENGINE = sys.argv.pop(1)
+    unittest.main()

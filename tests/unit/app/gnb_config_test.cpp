@@ -1,0 +1,217 @@
+#include "gnb_config.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace pallas::app {
+namespace {
+
+GnbConfig good() {
+  GnbConfig config;
+  config.node.name = NodeId("gnb-a");
+  config.peers[NodeId("gnb-b")] = "127.0.0.1:7081";
+  config.node.cells[CellId("cell_0_0")] = NodeId("gnb-a");
+  config.node.cells[CellId("cell_0_1")] = NodeId("gnb-b");
+  return config;
+}
+
+TEST(GnbConfig, a_good_one_passes) {
+  const auto status = check(good());
+  EXPECT_TRUE(status) << status.error().message;
+}
+
+struct BadField {
+  const char* field;  // what the message must begin with
+  void (*spoil)(GnbConfig&);
+};
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+class EveryBadField : public testing::TestWithParam<BadField> {};
+
+TEST_P(EveryBadField, is_refused_by_name) {
+  GnbConfig config = good();
+  GetParam().spoil(config);
+  const auto status = check(config);
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, Errc::kInvalidConfig);
+  EXPECT_TRUE(status.error().message.starts_with(std::string(GetParam().field) + ":"))
+      << status.error().message;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    GnbConfig, EveryBadField,
+    testing::Values(
+        BadField{"name", [](GnbConfig& c) { c.node.name = NodeId(""); }},
+        BadField{"name", [](GnbConfig& c) { c.node.name = NodeId("a b"); }},
+        BadField{"name", [](GnbConfig& c) { c.node.name = NodeId(std::string(129, 'a')); }},
+        BadField{"http_listen", [](GnbConfig& c) { c.http_listen = "8080"; }},
+        BadField{"http_listen", [](GnbConfig& c) { c.http_listen = "127.0.0.1:65536"; }},
+        BadField{"http_listen", [](GnbConfig& c) { c.http_listen = "127.0.0.1:"; }},
+        BadField{"http_listen", [](GnbConfig& c) { c.http_listen = "::1:8080"; }},
+        BadField{"http_listen", [](GnbConfig& c) { c.http_listen = "0.0.0.0:8080"; }},
+        BadField{"http_listen", [](GnbConfig& c) { c.http_listen = "127.example.org:80"; }},
+        BadField{"peer_listen", [](GnbConfig& c) { c.peer_listen = "10.0.0.1:7080"; }},
+        BadField{"peer_listen", [](GnbConfig& c) { c.peer_listen = c.http_listen; }},
+        BadField{"peers", [](GnbConfig& c) { c.peers[NodeId("b c")] = "127.0.0.1:1"; }},
+        BadField{"peers.gnb-a", [](GnbConfig& c) { c.peers[NodeId("gnb-a")] = "127.0.0.1:1"; }},
+        BadField{"peers.gnb-c", [](GnbConfig& c) { c.peers[NodeId("gnb-c")] = "127.0.0.1:0"; }},
+        BadField{"peers.gnb-c", [](GnbConfig& c) { c.peers[NodeId("gnb-c")] = "127.0.0.1"; }},
+        BadField{"peers.gnb-c", [](GnbConfig& c) { c.peers[NodeId("gnb-c")] = "127.0.0.1:7081"; }},
+        BadField{"cells.cell_9_9",
+                 [](GnbConfig& c) { c.node.cells[CellId("cell_9_9")] = NodeId("gnb-z"); }},
+        BadField{"cells", [](GnbConfig& c) { c.node.cells[CellId("")] = NodeId("gnb-a"); }},
+        BadField{"mirrors", [](GnbConfig& c) { c.node.mirrors.emplace_back("gnb-z"); }},
+        BadField{"cell_size_m", [](GnbConfig& c) { c.cell_size_m = 0; }},
+        BadField{"cell_size_m", [](GnbConfig& c) { c.cell_size_m = kNan; }},
+        BadField{"cell_offset_m", [](GnbConfig& c) { c.cell_offset_m = kInfinite; }},
+        BadField{"sites.b",
+                 [](GnbConfig& c) {
+                   c.sites[CellId("a")] = {1, 2};
+                   c.sites[CellId("b")] = {1, 2};
+                 }},
+        BadField{"sites.a",
+                 [](GnbConfig& c) {
+                   c.sites[CellId("a")] = {kNan, 2};
+                 }},
+        BadField{"engine", [](GnbConfig& c) { c.engine = "gpt"; }},
+        BadField{"slots", [](GnbConfig& c) { c.slots = 0; }},
+        BadField{"context_tokens", [](GnbConfig& c) { c.context_tokens = 1; }},
+        BadField{"threads", [](GnbConfig& c) { c.threads = 0; }},
+        BadField{"scheme", [](GnbConfig& c) { c.node.scheme = "teleport"; }},
+        BadField{"alpha", [](GnbConfig& c) { c.node.alpha = 1.1; }},
+        BadField{"alpha", [](GnbConfig& c) { c.node.alpha = kNan; }},
+        BadField{"ewma", [](GnbConfig& c) { c.node.ewma = 0; }},
+        BadField{"slo_ms", [](GnbConfig& c) { c.node.slo_ms = kNan; }},
+        BadField{"goodput_mbps", [](GnbConfig& c) { c.goodput_mbps = -1; }},
+        BadField{"goodput_mbps", [](GnbConfig& c) { c.goodput_mbps = kNan; }},
+        BadField{"goodput_trace",
+                 [](GnbConfig& c) {
+                   c.goodput_mbps = 50;
+                   c.goodput_trace = "trace.csv";
+                 }},
+        BadField{"initial_goodput_mbps",
+                 [](GnbConfig& c) { c.node.initial_goodput = BytesPerSecond(kNan); }},
+        BadField{"control_period_ms", [](GnbConfig& c) { c.node.control_period = Duration{0}; }},
+        BadField{"lease_s", [](GnbConfig& c) { c.node.lease = Duration{0}; }},
+        BadField{"max_sessions", [](GnbConfig& c) { c.node.max_sessions = 0; }},
+        BadField{"log_level", [](GnbConfig& c) { c.log_level = "loud"; }},
+        BadField{"log_format", [](GnbConfig& c) { c.log_format = "xml"; }}));
+
+TEST(GnbConfig, other_addresses_than_loopback_need_consent) {
+  GnbConfig config = good();
+  config.http_listen = "0.0.0.0:8080";
+  EXPECT_FALSE(check(config));
+  config.allow_remote = true;
+  EXPECT_TRUE(check(config));
+}
+
+TEST(GnbConfig, printed_toml_reads_back_the_same) {
+  GnbConfig config = good();
+  config.node.scheme = "pallas";
+  config.node.default_consistency = wire::Consistency::kExact;
+  config.node.lease = std::chrono::milliseconds(1500);
+  config.node.initial_goodput = BytesPerSecond::from_mbps(50);
+  config.node.mirrors.emplace_back("gnb-b");
+  config.model = "a \"quoted\" \\ path\n";
+  config.sites[CellId("west")] = {-1.25, 1e9};
+  config.allow_remote = true;
+  GnbConfig back;
+  const auto status = read_toml(back, to_toml(config), "x");
+  ASSERT_TRUE(status) << status.error().message;
+  EXPECT_EQ(to_toml(back), to_toml(config));
+  EXPECT_EQ(back.node.lease, config.node.lease);
+  EXPECT_EQ(back.model, config.model);
+  EXPECT_EQ(back.node.mirrors, config.node.mirrors);
+  EXPECT_EQ(back.sites.at(CellId("west")).x_m, -1.25);
+}
+
+TEST(GnbConfig, every_setting_survives_its_own_value) {
+  GnbConfig config;
+  for (const auto& setting : gnb_settings()) {
+    const auto status = setting.set(config, setting.get(config));
+    EXPECT_TRUE(status) << setting.key;
+  }
+  EXPECT_EQ(to_toml(config), to_toml(GnbConfig{}));
+}
+
+struct BadToml {
+  const char* text;
+  const char* message;  // begins with
+};
+class EveryBadToml : public testing::TestWithParam<BadToml> {};
+
+TEST_P(EveryBadToml, is_refused_with_its_line) {
+  GnbConfig config;
+  const auto status = read_toml(config, GetParam().text, "gnb.toml");
+  ASSERT_FALSE(status);
+  EXPECT_EQ(status.error().code, Errc::kInvalidConfig);
+  EXPECT_TRUE(status.error().message.starts_with(GetParam().message)) << status.error().message;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    GnbConfig, EveryBadToml,
+    testing::Values(BadToml{"name = \"a\"\nnmae = \"b\"\n", "gnb.toml:2: unknown key 'nmae'"},
+                    BadToml{"name = \"a\nslots = 1\n", "gnb.toml:1: "},
+                    BadToml{"name = \"a\"\nname = \"b\"\n", "gnb.toml:2: "},
+                    BadToml{"\nslots = \"four\"\n", "gnb.toml:2: slots: must be a whole number"},
+                    BadToml{"slots = -1\n", "gnb.toml:1: slots: is out of range"},
+                    BadToml{"slots = 4294967296\n", "gnb.toml:1: slots: is out of range"},
+                    BadToml{"lease_s = nan\n", "gnb.toml:1: lease_s: must be a time"},
+                    BadToml{"lease_s = -1\n", "gnb.toml:1: lease_s: must be a time"},
+                    BadToml{"allow_remote = 1\n", "gnb.toml:1: allow_remote: must be true or"},
+                    BadToml{"default_consistency = \"maybe\"\n",
+                            "gnb.toml:1: default_consistency: must be exact"},
+                    BadToml{"name = 1979-05-27\n", "gnb.toml:1: name: must be a single value"},
+                    BadToml{"peers = 3\n", "gnb.toml:1: peers: must be a table"},
+                    BadToml{"[peers]\ngnb-b = 7\n", "gnb.toml:2: peers.gnb-b: must be a string"},
+                    BadToml{"[sites]\na = [1]\n", "gnb.toml:2: sites.a: must be [x, y]"},
+                    BadToml{"mirrors = [1]\n", "gnb.toml:1: mirrors: must be a list"}));
+
+TEST(GnbConfig, a_missing_file_is_named) {
+  GnbConfig config;
+  const auto status = read_toml_file(config, "/nonexistent/gnb.toml");
+  ASSERT_FALSE(status);
+  EXPECT_NE(status.error().message.find("/nonexistent/gnb.toml"), std::string::npos);
+}
+
+const Setting& setting_of(const std::string& key) {
+  for (const auto& setting : gnb_settings()) {
+    if (setting.key == key) return setting;
+  }
+  throw std::out_of_range(key);
+}
+
+TEST(GnbConfig, flags_are_read_by_the_type_of_their_setting) {
+  GnbConfig config;
+  EXPECT_TRUE(set_from_text(config, setting_of("lease_s"), "2.5"));
+  EXPECT_EQ(config.node.lease, std::chrono::milliseconds(2500));
+  EXPECT_TRUE(set_from_text(config, setting_of("repeat_ms"), "150"));
+  EXPECT_EQ(config.node.repeat, std::chrono::milliseconds(150));
+  EXPECT_TRUE(set_from_text(config, setting_of("name"), "7"));
+  EXPECT_EQ(config.node.name, NodeId("7"));
+  EXPECT_TRUE(set_from_text(config, setting_of("detour_chain"), "true"));
+  EXPECT_TRUE(config.node.detour_chain);
+  EXPECT_FALSE(set_from_text(config, setting_of("slots"), "4x"));
+  EXPECT_FALSE(set_from_text(config, setting_of("slots"), ""));
+  EXPECT_FALSE(set_from_text(config, setting_of("alpha"), "half"));
+  EXPECT_EQ(flag_of("cell_size_m"), "--cell-size-m");
+}
+
+TEST(GnbConfig, pairs_on_the_command_line_must_be_whole_and_distinct) {
+  GnbConfig config;
+  EXPECT_TRUE(add_peer(config, "gnb-b=127.0.0.1:7081"));
+  EXPECT_FALSE(add_peer(config, "gnb-b=127.0.0.1:7082"));
+  EXPECT_FALSE(add_peer(config, "gnb-c"));
+  EXPECT_FALSE(add_peer(config, "=127.0.0.1:7081"));
+  EXPECT_TRUE(add_cell(config, "cell_0_0=gnb-b"));
+  EXPECT_FALSE(add_cell(config, "cell_0_0=gnb-c"));
+  EXPECT_TRUE(add_site(config, "west=-1.5,2"));
+  EXPECT_EQ(config.sites.at(CellId("west")).x_m, -1.5);
+  EXPECT_FALSE(add_site(config, "east=1"));
+  EXPECT_FALSE(add_site(config, "east=1,y"));
+}
+
+}  // namespace
+}  // namespace pallas::app

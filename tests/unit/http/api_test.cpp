@@ -1,0 +1,434 @@
+#include "http/api.h"
+
+#include <gtest/gtest.h>
+
+#include "fakes.h"
+#include "virtual_clock.h"
+
+namespace pallas::http {
+namespace {
+
+class ApiTest : public testing::Test {
+ protected:
+  ApiTest() { api.set_backend(&backend); }
+
+  static ApiOptions options() {
+    ApiOptions o;
+    o.random = counting_random();
+    o.unix_time = [] { return std::int64_t{1700000000}; };
+    o.ran_messages_per_second = 5;
+    return o;
+  }
+  std::optional<node::StreamId> send(
+      const std::string& method, const std::string& path, std::string body = "",
+      std::vector<std::pair<std::string, std::string>> headers = {}) {
+    answer = KeptAnswer();
+    HttpRequest request{method, path, "", std::move(headers), std::move(body)};
+    if (const auto mark = path.find('?'); mark != std::string::npos) {
+      request.path = path.substr(0, mark);
+      request.query = path.substr(mark + 1);
+    }
+    return api.handle(request, answer);
+  }
+  int status() const { return answer.response ? answer.response->status : 0; }
+  bool body_has(const std::string& part) const {
+    return answer.response && answer.response->body.find(part) != std::string::npos;
+  }
+  bool has(const std::string& part) const { return answer.text.find(part) != std::string::npos; }
+  void run_posted() {
+    while (!posted.empty()) {
+      auto task = std::move(posted.front());
+      posted.pop_front();
+      task();
+    }
+  }
+  wire::SessionSnapshot snapshot() const {
+    wire::SessionSnapshot s;
+    s.params.model = "tiny";
+    s.params.completion_id = "chatcmpl-x";
+    s.params.resume_token = "secret";
+    s.prompt_tokens = 8;
+    s.epoch = Epoch(4);
+    return s;
+  }
+  const std::vector<std::pair<std::string, std::string>> resume{{"pallas-resume", "1"},
+                                                                {"Pallas-UE", "u1"}};
+  const std::vector<std::pair<std::string, std::string>> with_token{
+      {"Pallas-Resume-Token", "secret"}};
+
+  ByteCodec codec;
+  test::VirtualClock clock;
+  std::deque<std::function<void()>> posted;
+  FakeBackend backend;
+  KeptAnswer answer;
+  Api api{codec, clock, options(),
+          [this](std::function<void()> task) { posted.push_back(std::move(task)); }};
+  node::UeLink& ue = api.ue_link();
+};
+
+TEST_F(ApiTest, a_resumable_stream_starts_with_session_and_role) {
+  const auto stream = send("POST", "/v1/chat/completions", kChatBody, resume);
+  ASSERT_TRUE(stream);
+  ASSERT_EQ(backend.opened.size(), 1u);
+  EXPECT_TRUE(backend.opened[0].request.resumable);
+  EXPECT_EQ(backend.opened[0].request.params.ue, UeId("u1"));
+  EXPECT_TRUE(answer.begun);
+  EXPECT_TRUE(answer.text.starts_with("event: pallas.session\ndata: {\"session\":\""));
+  EXPECT_LT(answer.text.find("pallas.session"), answer.text.find("\"role\":\"assistant\""));
+  ue.deliver(*stream, token(0, "a"));
+  ue.announce(*stream, NodeId("gnb-b"));
+  ue.keep_alive(*stream);
+  EXPECT_TRUE(has("id: 1.0\n"));
+  EXPECT_TRUE(has("event: pallas.next\n"));
+  EXPECT_TRUE(has(": keep-alive\n\n"));
+  EXPECT_FALSE(answer.ended);
+  ue.close(*stream, NodeId("gnb-b"));
+  EXPECT_TRUE(answer.text.ends_with("event: pallas.moved\ndata: {\"node\":\"gnb-b\"}\n\n"));
+  EXPECT_TRUE(answer.ended);
+}
+
+TEST_F(ApiTest, a_plain_stream_shows_nothing_of_ours) {
+  const auto stream = send("POST", "/v1/chat/completions", kChatBody);
+  ASSERT_TRUE(stream);
+  EXPECT_FALSE(backend.opened[0].request.resumable);
+  ue.deliver(*stream, token(0, "a"));
+  ue.deliver(*stream, token(1, ""));
+  ue.announce(*stream, NodeId("gnb-b"));
+  ue.finish(*stream, {wire::FinishReason::kStop, "", 8, 2});
+  EXPECT_EQ(answer.text.find("pallas"), std::string::npos);
+  EXPECT_EQ(answer.text.find("id: "), std::string::npos);
+  EXPECT_EQ(answer.text.find("\"content\":\"\"},\"logprobs\""),
+            answer.text.find("\"role\"") + std::string("\"role\":\"assistant\",").size());
+  EXPECT_TRUE(answer.text.ends_with("data: [DONE]\n\n"));
+  EXPECT_TRUE(answer.ended);
+}
+
+TEST_F(ApiTest, tokens_that_come_within_open_follow_the_session_event) {
+  backend.on_open = [this](node::StreamId stream) {
+    ue.deliver(stream, token(0, "early"));
+    ue.finish(stream, {wire::FinishReason::kStop, "", 8, 1});
+  };
+  ASSERT_TRUE(send("POST", "/v1/chat/completions", kChatBody, resume));
+  EXPECT_LT(answer.text.find("pallas.session"), answer.text.find("early"));
+  EXPECT_LT(answer.text.find("early"), answer.text.find("[DONE]"));
+  EXPECT_TRUE(answer.ended);
+}
+
+TEST_F(ApiTest, a_request_without_stream_is_answered_whole) {
+  const auto stream = send("POST", "/v1/completions", R"({"model":"tiny","prompt":"abc"})", resume);
+  ASSERT_TRUE(stream);
+  EXPECT_FALSE(backend.opened[0].request.resumable);
+  ue.deliver(*stream, token(0, "x"));
+  ue.deliver(*stream, token(1, "y"));
+  ue.keep_alive(*stream);
+  EXPECT_FALSE(answer.response);
+  ue.finish(*stream, {wire::FinishReason::kLength, "z", 3, 3});
+  EXPECT_EQ(status(), 200);
+  EXPECT_TRUE(body_has("\"text\":\"xyz\""));
+  EXPECT_TRUE(body_has("\"finish_reason\":\"length\""));
+  EXPECT_TRUE(body_has("\"total_tokens\":6"));
+  EXPECT_FALSE(answer.begun);
+}
+
+TEST_F(ApiTest, a_failure_in_mid_stream_is_an_error_event_and_one_before_it_a_status) {
+  const auto stream = send("POST", "/v1/chat/completions", kChatBody, resume);
+  ue.fail(*stream, {Errc::kEngine, "the engine stopped"});
+  EXPECT_TRUE(has("data: {\"error\":{\"message\":\"the engine stopped\""));
+  EXPECT_FALSE(has("[DONE]"));
+  EXPECT_TRUE(answer.ended);
+
+  const auto whole = send("POST", "/v1/completions", R"({"model":"tiny","prompt":"abc"})");
+  ue.fail(*whole, {Errc::kEngine, "the engine stopped"});
+  EXPECT_EQ(status(), 500);
+
+  backend.open_error = {Errc::kResourceExhausted, "sessions: all places are taken"};
+  EXPECT_FALSE(send("POST", "/v1/chat/completions", kChatBody, resume));
+  EXPECT_EQ(status(), 503);
+  EXPECT_FALSE(answer.begun);
+}
+
+TEST_F(ApiTest, a_client_that_goes_is_told_to_the_node_once) {
+  const auto stream = send("POST", "/v1/chat/completions", kChatBody, resume);
+  api.on_disconnected(*stream);
+  api.on_disconnected(*stream);
+  EXPECT_EQ(backend.closed, std::vector<node::StreamId>{*stream});
+  ue.deliver(*stream, token(0, "late"));
+  EXPECT_FALSE(has("late"));
+
+  const auto finished = send("POST", "/v1/chat/completions", kChatBody, resume);
+  ue.finish(*finished, {wire::FinishReason::kStop, "", 8, 1});
+  api.on_disconnected(*finished);
+  EXPECT_EQ(backend.closed.size(), 1u);
+}
+
+TEST_F(ApiTest, an_attach_goes_on_from_the_next_index) {
+  backend.known = snapshot();
+  const auto stream = send("POST", "/v1/sessions/" + kSession + "/attach",
+                           R"({"epoch":4,"next_index":7,"last_node":"gnb-b"})", with_token);
+  ASSERT_TRUE(stream);
+  const auto& request = backend.attached.at(0).request;
+  EXPECT_EQ(request.session.value, kSession);
+  EXPECT_EQ(request.resume_token, "secret");
+  EXPECT_EQ(request.next_index, 7u);
+  EXPECT_TRUE(has("\"epoch\":4,"));
+  EXPECT_FALSE(has("\"role\""));
+  ue.deliver(*stream, token(7, "seven", 4));
+  EXPECT_TRUE(has("id: 4.7\n"));
+}
+
+TEST_F(ApiTest, an_attach_at_index_zero_of_a_chat_has_the_role) {
+  backend.known = snapshot();
+  ASSERT_TRUE(send("POST", "/v1/sessions/" + kSession + "/attach", R"({"epoch":5,"next_index":0})",
+                   with_token));
+  EXPECT_TRUE(has("\"epoch\":5,"));
+  EXPECT_TRUE(has("\"role\":\"assistant\""));
+}
+
+TEST_F(ApiTest, events_resume_after_the_last_event_id) {
+  backend.known = snapshot();
+  auto headers = with_token;
+  headers.emplace_back("Last-Event-ID", "6.41");
+  ASSERT_TRUE(send("GET", "/v1/sessions/" + kSession + "/events", "", headers));
+  EXPECT_EQ(backend.attached[0].request.epoch, Epoch(7));
+  EXPECT_EQ(backend.attached[0].request.next_index, 42u);
+
+  headers.emplace_back("Pallas-Epoch", "9");
+  ASSERT_TRUE(send("GET", "/v1/sessions/" + kSession + "/events", "", headers));
+  EXPECT_EQ(backend.attached[1].request.epoch, Epoch(9));
+
+  ASSERT_TRUE(send("GET", "/v1/sessions/" + kSession + "/events", "", with_token));
+  EXPECT_EQ(backend.attached[2].request.epoch, Epoch(5));  // 1 + what the node knows
+  EXPECT_EQ(backend.attached[2].request.next_index, 0u);
+
+  for (const char* bad : {"x", "1", "1.99999999999"}) {
+    auto wrong = with_token;
+    wrong.emplace_back("Last-Event-ID", bad);
+    EXPECT_FALSE(send("GET", "/v1/sessions/" + kSession + "/events", "", wrong));
+    EXPECT_EQ(status(), 400);
+    EXPECT_TRUE(body_has("Last-Event-ID"));
+  }
+}
+
+TEST_F(ApiTest, an_unknown_session_and_a_wrong_token_look_the_same) {
+  std::vector<std::string> bodies;
+  for (const auto code : {Errc::kNotFound, Errc::kUnauthorized}) {
+    backend.attach_error = {code, "session: the particulars"};
+    backend.stop_error = backend.attach_error;
+    EXPECT_FALSE(send("POST", "/v1/sessions/" + kSession + "/attach",
+                      R"({"epoch":4,"next_index":7})", with_token));
+    EXPECT_EQ(status(), 404);
+    bodies.push_back(answer.response->body);
+    send("DELETE", "/v1/sessions/" + kSession, "", with_token);
+    EXPECT_EQ(status(), 404);
+    bodies.push_back(answer.response->body);
+  }
+  for (const auto& path : {"/v1/sessions/short/attach", "/v1/sessions/../attach"}) {
+    send("POST", path, R"({"epoch":4,"next_index":7})", with_token);
+    EXPECT_EQ(status(), 404);
+    bodies.push_back(answer.response->body);
+  }
+  send("POST", "/v1/sessions/" + kSession + "/attach", R"({"epoch":4,"next_index":7})");
+  bodies.push_back(answer.response->body);
+  for (const auto& body : bodies) EXPECT_EQ(body, bodies[0]);
+}
+
+TEST_F(ApiTest, a_stale_epoch_is_a_conflict_that_tells_the_current_one) {
+  backend.known = snapshot();
+  backend.attach_error = {Errc::kStaleEpoch, "epoch: 3, the current one is 4"};
+  EXPECT_FALSE(send("POST", "/v1/sessions/" + kSession + "/attach", R"({"epoch":3,"next_index":7})",
+                    with_token));
+  EXPECT_EQ(status(), 409);
+  EXPECT_TRUE(body_has("\"code\":\"stale_epoch\",\"current\":4"));
+}
+
+TEST_F(ApiTest, a_session_that_must_be_fetched_first_shows_life_and_then_itself) {
+  const auto stream = send("POST", "/v1/sessions/" + kSession + "/attach",
+                           R"({"epoch":5,"next_index":7})", with_token);
+  ASSERT_TRUE(stream);
+  EXPECT_FALSE(answer.begun);
+  ue.keep_alive(*stream);
+  EXPECT_FALSE(answer.begun);  // not from inside the node's call
+  run_posted();
+  EXPECT_EQ(answer.text, ": keep-alive\n\n");
+  ue.deliver(*stream, token(7, "seven", 5));
+  ue.deliver(*stream, token(8, "eight", 5));
+  backend.known = snapshot();
+  run_posted();
+  EXPECT_LT(answer.text.find("pallas.session"), answer.text.find("seven"));
+  EXPECT_TRUE(has("\"resume_token\":\"secret\""));
+  ue.deliver(*stream, token(9, "nine", 5));
+  EXPECT_LT(answer.text.find("eight"), answer.text.find("nine"));
+}
+
+TEST_F(ApiTest, a_session_that_cannot_be_fetched_is_404_if_nothing_was_said_yet) {
+  const auto quiet = send("POST", "/v1/sessions/" + kSession + "/attach",
+                          R"({"epoch":5,"next_index":7})", with_token);
+  ue.fail(*quiet, {Errc::kNotFound, "session: unknown"});
+  run_posted();
+  EXPECT_EQ(status(), 404);
+
+  const auto begun = send("POST", "/v1/sessions/" + kSession + "/attach",
+                          R"({"epoch":5,"next_index":7})", with_token);
+  ue.keep_alive(*begun);
+  run_posted();
+  ue.fail(*begun, {Errc::kNotFound, "session: unknown"});
+  run_posted();
+  EXPECT_FALSE(answer.response);
+  EXPECT_TRUE(has("\"code\":\"not_found\""));
+  EXPECT_TRUE(answer.ended);
+}
+
+TEST_F(ApiTest, a_client_that_goes_while_its_session_is_fetched_leaves_nothing) {
+  const auto stream = send("POST", "/v1/sessions/" + kSession + "/attach",
+                           R"({"epoch":5,"next_index":7})", with_token);
+  ue.keep_alive(*stream);
+  api.on_disconnected(*stream);
+  run_posted();
+  EXPECT_EQ(answer.text, "");
+  EXPECT_EQ(backend.closed.size(), 1u);
+}
+
+TEST_F(ApiTest, delete_is_idempotent_and_may_name_the_last_node) {
+  auto headers = with_token;
+  headers.emplace_back("Pallas-Last-Node", "gnb-c");
+  for (int i = 0; i < 2; ++i) {
+    send("DELETE", "/v1/sessions/" + kSession, "", headers);
+    EXPECT_EQ(status(), 200);
+    EXPECT_EQ(answer.response->body, "{\"id\":\"" + kSession + "\",\"deleted\":true}");
+  }
+  EXPECT_EQ(backend.stopped[0], kSession + "/secret/gnb-c");
+  send("DELETE", "/v1/sessions/" + kSession + "?last_node=gnb%2Dd", "", with_token);
+  EXPECT_EQ(backend.stopped[2], kSession + "/secret/gnb-d");
+}
+
+TEST_F(ApiTest, the_ran_feed_is_taken_or_answered_with_a_problem) {
+  const std::string good = R"({"ue":"u","seq":1,"serving":"a","target":"b","in_ms":100})";
+  send("POST", "/v1/predictions", good);
+  EXPECT_EQ(status(), 204);
+  EXPECT_EQ(backend.predictions.size(), 1u);
+  send("POST", "/v1/predictions", R"({"ue":"u"})");
+  EXPECT_EQ(status(), 400);
+  EXPECT_EQ(answer.response->content_type, "application/problem+json");
+  EXPECT_TRUE(body_has("\"field\":\"seq\""));
+  backend.ran_error = {Errc::kOutOfOrder, "seq: old"};
+  send("POST", "/v1/predictions", good);
+  EXPECT_EQ(status(), 409);
+  send("POST", "/v1/handovers",
+       R"({"ue":"u","seq":1,"phase":"execution","source":"a","target":"b"})");
+  EXPECT_EQ(backend.handover_events.size(), 1u);
+  send("POST", "/v1/positions", R"({"ue":"u","seq":1,"t_ms":1,"x":0,"y":0})");
+  EXPECT_EQ(backend.positions.size(), 1u);
+}
+
+TEST_F(ApiTest, a_flood_about_one_ue_is_429_and_others_go_on) {
+  const auto position = [](const char* ue_name) {
+    return std::string(R"({"ue":")") + ue_name + R"(","seq":1,"t_ms":1,"x":0,"y":0})";
+  };
+  for (int i = 0; i < 5; ++i) send("POST", "/v1/positions", position("u"));
+  EXPECT_EQ(status(), 204);
+  send("POST", "/v1/positions", position("u"));
+  EXPECT_EQ(status(), 429);
+  EXPECT_EQ(backend.positions.size(), 5u);
+  send("POST", "/v1/positions", position("v"));
+  EXPECT_EQ(status(), 204);
+  clock.run_for(std::chrono::seconds(1));
+  send("POST", "/v1/positions", position("u"));
+  EXPECT_EQ(status(), 204);
+}
+
+TEST_F(ApiTest, operators_see_sessions_handovers_health_and_metrics) {
+  backend.session_infos.push_back({});
+  backend.session_infos[0].session = SessionId(kSession);
+  backend.session_infos[0].role = "serving";
+  backend.reports.resize(2);
+  backend.reports[0].session = SessionId(kSession);
+  backend.reports[0].first_token_ms = 12.5;
+  backend.reports[1].session = SessionId("other");
+  backend.node_stats.free_slots = 3;
+  send("GET", "/v1/sessions");
+  EXPECT_TRUE(body_has("{\"object\":\"list\",\"data\":[{\"id\":\"" + kSession + "\""));
+  send("GET", "/v1/handovers");
+  EXPECT_TRUE(body_has("\"first_token_ms\":12.5"));
+  EXPECT_TRUE(body_has("other"));
+  send("GET", "/v1/handovers?session=" + kSession);
+  EXPECT_FALSE(body_has("other"));
+  send("GET", "/health");
+  EXPECT_EQ(status(), 200);
+  EXPECT_TRUE(body_has("\"status\":\"ok\",\"node\":\"gnb-a\""));
+  backend.is_ready = false;
+  send("GET", "/health");
+  EXPECT_EQ(status(), 503);
+  send("POST", "/v1/chat/completions", kChatBody);
+  EXPECT_EQ(status(), 503);
+  api.set_metrics([] { return std::vector<Metric>{{"pallas_peer_up", "x", false, {}, 1}}; });
+  send("GET", "/metrics");
+  EXPECT_TRUE(body_has("\npallas_free_slots 3\n"));
+  EXPECT_TRUE(body_has("\npallas_peer_up 1\n"));
+}
+
+TEST_F(ApiTest, the_operators_key_guards_what_is_the_operators) {
+  auto guarded = options();
+  guarded.operator_key = "key";
+  Api other(codec, clock, guarded, [](std::function<void()>) {});
+  other.set_backend(&backend);
+  const auto status_of_call = [&](HttpRequest request) {
+    KeptAnswer kept;
+    other.handle(request, kept);
+    return kept.response->status;
+  };
+  for (const char* path : {"/v1/sessions", "/v1/handovers"}) {
+    EXPECT_EQ(status_of_call({"GET", path, "", {}, ""}), 401);
+    EXPECT_EQ(status_of_call({"GET", path, "", {{"Authorization", "Bearer kex"}}, ""}), 401);
+    EXPECT_EQ(status_of_call({"GET", path, "", {{"Authorization", "Bearer key"}}, ""}), 200);
+  }
+  const auto session = "/v1/sessions/" + kSession;
+  EXPECT_EQ(status_of_call({"DELETE", session, "", {}, ""}), 401);
+  EXPECT_EQ(status_of_call({"DELETE", session, "", with_token, ""}), 200);
+}
+
+TEST_F(ApiTest, models_are_listed) {
+  send("GET", "/v1/models");
+  EXPECT_EQ(answer.response->body,
+            R"({"object":"list","data":[{"id":"tiny","object":"model","created":1700000000,)"
+            R"("owned_by":"pallas"}]})");
+  send("GET", "/v1/models/tiny");
+  EXPECT_EQ(status(), 200);
+  send("GET", "/v1/models/huge");
+  EXPECT_EQ(status(), 404);
+  EXPECT_TRUE(body_has("model_not_found"));
+}
+
+TEST_F(ApiTest, unknown_paths_and_methods_are_json_errors) {
+  for (const char* path : {"/", "/v1", "/v2/models", "/v1/sessions/", "/v1/sessions/a/b/events"}) {
+    send("GET", path);
+    EXPECT_EQ(status(), 404) << path;
+    EXPECT_TRUE(body_has("{\"error\":{")) << path;
+  }
+  send("GET", "/v1/chat/completions");
+  EXPECT_EQ(status(), 405);
+  EXPECT_EQ(answer.response->headers[0], (std::pair<std::string, std::string>("Allow", "POST")));
+  send("OPTIONS", "/v1/handovers");
+  EXPECT_EQ(status(), 405);
+  EXPECT_EQ(answer.response->headers[0].second, "POST, GET");
+}
+
+TEST_F(ApiTest, before_the_node_is_there_everything_waits) {
+  api.set_backend(nullptr);
+  send("POST", "/v1/chat/completions", kChatBody);
+  EXPECT_EQ(status(), 503);
+  EXPECT_TRUE(body_has("not_ready"));
+  send("GET", "/health");
+  EXPECT_EQ(status(), 503);
+  send("GET", "/metrics");
+  EXPECT_EQ(status(), 200);
+}
+
+TEST_F(ApiTest, a_ue_name_must_be_a_name) {
+  EXPECT_FALSE(
+      send("POST", "/v1/chat/completions", kChatBody, {{"Pallas-UE", std::string(200, 'u')}}));
+  EXPECT_EQ(status(), 400);
+  EXPECT_TRUE(body_has("Pallas-UE"));
+}
+
+}  // namespace
+}  // namespace pallas::http
