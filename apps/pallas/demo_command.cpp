@@ -89,6 +89,10 @@ Status check(const DemoOptions& options) {
   if (!(options.max_token_rate > 0 && options.max_token_rate <= 1000)) {
     return wrong("max_token_rate", "must be above 0, at most 1000");
   }
+  // Better now than after the trip.
+  if (!options.report_file.empty() && !std::ofstream(options.report_file, std::ios::app)) {
+    return fail(Errc::kIo, "report: cannot write '" + options.report_file + "'");
+  }
   if (!(options.hz > 0 && options.hz <= 100)) return wrong("hz", "must be above 0, at most 100");
   return {};
 }
@@ -156,8 +160,7 @@ class Demo {
     say("preparing the model (the first time it is re-quantized and measured)");
     auto file = model_file(options_.model);
     if (!file) return Failure(file.error());
-    options_.model = file->string();
-    return warm_engine_cache(options_.model, options_.context_tokens, kFleetSlots);
+    return warm_engine_cache(file->string(), options_.context_tokens, kFleetSlots);
   }
 
   std::unique_ptr<DemoView> make_view() const {

@@ -85,9 +85,9 @@ class LivePoll {
 
  private:
   struct Answer {
-    std::string peer, role;
-    double window_s = 0;
-    TokenPosition front = 0, received = 0, tokens = 0;
+    std::string peer;
+    double window_s = 0, in_s = -1;
+    TokenPosition front = 0, received = 0;
   };
 
   void poll() {
@@ -112,12 +112,11 @@ class LivePoll {
     if (!json.is_object() || !json.contains("data") || !json["data"].is_array()) return;
     for (const auto& item : json["data"]) {
       if (!item.is_object() || item.value("id", "") != watched_.session.value) continue;
-      into.role = item.value("role", "");
       into.peer = item.value("peer", "");
       into.window_s = item.value("window_s", 0.0);
-      into.front = item.value("kv_front", 0u);
+      into.in_s = item.value("handover_in_s", -1.0);
+      into.front = item.value("target_front", 0u);
       into.received = item.value("rows_received", 0u);
-      into.tokens = item.value("tokens", 0u);
     }
   }
 
@@ -125,12 +124,12 @@ class LivePoll {
     LiveState state;
     state.cell = driver_.cell();
     state.gnb = driver_.gnb();
-    if (const auto in = driver_.until_crossing()) state.to_handover_s = in->count();
+    if (here_.in_s >= 0) state.to_handover_s = here_.in_s;  // as the gNB predicts it
     state.tokens = watched_.prompt_tokens + static_cast<TokenPosition>(watched_.tokens.size());
     if (here_.peer != state.gnb.value) {
       state.next = NodeId(here_.peer);
       state.window_s = here_.window_s;
-      state.front = there_.front;
+      state.front = here_.front;
       state.received = there_.received;
     }
     view_.live(state);

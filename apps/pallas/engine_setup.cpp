@@ -39,11 +39,12 @@ engine::LlamaConfig llama_config(const std::string& model, std::uint32_t context
 Result<EngineKit> make_llama(const GnbConfig& config, boost::asio::io_context& io) {
   const auto file = model_file(config.model);
   if (!file) return fail(file.error().code, "model: " + file.error().message);
-  auto engine = engine::make_llama_engine(
-      llama_config(file->string(), config.context_tokens, config.slots, config.threads),
-      [&io](std::unique_ptr<engine::Task> task) {
-        boost::asio::post(io, [task = std::move(task)] { task->run(); });
-      });
+  auto settings = llama_config(file->string(), config.context_tokens, config.slots, config.threads);
+  settings.model_name = config.model_name;
+  if (settings.model_name.empty() && config.model.empty()) settings.model_name = kShippedModel;
+  auto engine = engine::make_llama_engine(settings, [&io](std::unique_ptr<engine::Task> task) {
+    boost::asio::post(io, [task = std::move(task)] { task->run(); });
+  });
   if (!engine) return Failure(engine.error());
   EngineKit kit;
   kit.text = &(*engine)->codec();

@@ -35,6 +35,7 @@ struct GnbConfig {
 
   std::string engine = "llama";         // or "fake": made-up text at a model's pace, for tests
   std::string model;                    // GGUF file; empty: the prepared default model
+  std::string model_name;               // as clients call it; empty: the file's own name
   std::uint32_t slots = 4;              // sessions at once
   std::uint32_t context_tokens = 2048;  // of one session
   std::uint32_t threads = 1;            // of the engine

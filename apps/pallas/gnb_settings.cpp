@@ -175,6 +175,8 @@ std::vector<Setting> make_settings() {
       setting("engine", "llama, or fake: made-up text at a model's pace, for tests",
               PALLAS_FIELD(engine)),
       setting("model", "GGUF file; empty: the prepared default model", PALLAS_FIELD(model)),
+      setting("model_name", "What clients call the model; empty: its own name",
+              PALLAS_FIELD(model_name)),
       setting("slots", "Sessions at once", PALLAS_FIELD(slots)),
       setting("context_tokens", "Context of one session, in tokens", PALLAS_FIELD(context_tokens)),
       setting("threads", "Threads of the engine", PALLAS_FIELD(threads)),

@@ -53,8 +53,9 @@ Result<fs::path> model_file(const std::string& path) {
     }
     return fs::path(path);
   }
-  const auto shipped = find_upwards(
-      fs::path("third_party/models") / "SmolLM2-135M-Instruct.Q4_1.gguf", "the shipped model");
+  const auto shipped =
+      find_upwards(fs::path("third_party/models") / (std::string(kShippedModel) + ".Q4_1.gguf"),
+                   "the shipped model");
   if (!shipped) return Failure(shipped.error());
   return engine::prepare_model(*shipped, cache_folder());
 #else

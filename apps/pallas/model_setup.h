@@ -8,6 +8,9 @@
 
 namespace pallas::app {
 
+// What clients call the shipped model.
+inline constexpr const char* kShippedModel = "SmolLM2-135M-Instruct";
+
 // Whether this program was built with the llama.cpp engine.
 bool has_llama();
 

@@ -20,7 +20,7 @@ namespace pallas::engine {
 // token takes another path through the kernels than one with more (measured: 2 suffice; 4 for
 // kernels that work on four rows). Prefill therefore never evaluates fewer tokens than this: it
 // pads with tokens that are removed again, for which each stream has room beyond its context.
-constexpr TokenPosition kPromptClassTokens = 1;
+constexpr TokenPosition kPromptClassTokens = 4;
 constexpr TokenPosition kMaxChunkTokens = 128;
 
 struct DecoderConfig {

@@ -334,15 +334,15 @@ Parsed<RequestFields> read_request(Endpoint endpoint, const Json& body, const st
                                    const ParserContext& context) {
   Fields fields(body, path);
   RequestFields out;
-  fields.require("model");
-  const auto model = fields.text("model", 0, kNoLimit);
+  // A gNB serves one model, so a request need not name it.
+  const std::string model = fields.text("model", 0, kNoLimit).value_or(context.model);
   if (fields.failed()) return tl::unexpected(to_api_error(fields.error()));
-  if (*model != context.model) {
-    const auto shown = model->substr(0, wire::kMaxNameBytes);
+  if (model != context.model) {
+    const auto shown = model.substr(0, wire::kMaxNameBytes);
     return tl::unexpected(ApiError{404, "The model '" + shown + "' is not served here.",
                                    path + "model", "model_not_found", std::nullopt});
   }
-  out.params.model = *model;
+  out.params.model = model;
   out.params.chat = endpoint == Endpoint::kChat;
 
   refuse_unsupported(body, fields);

@@ -45,8 +45,9 @@ std::string sessions_json(const std::vector<node::SessionInfo>& sessions) {
         .member("peer", s.peer)
         .member("window_s", s.window_s)
         .member("rows_received", s.rows_received)
-        .member("window_s", s.window_s)
-        .member("rows_received", s.rows_received)
+        .member("target_front", s.target_front)
+        .member("handover_in_s", s.handover_in_s)
+        .member("next", s.next)
         .end_object();
   }
   return json.end_array().end_object().take();

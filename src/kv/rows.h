@@ -8,6 +8,7 @@ namespace pallas::kv {
 
 // The rows of `wanted` out of a payload that covers `held`; wanted must lie within held and the
 // payload's size must be held.size() * bytes_per_token().
-Bytes slice_rows(const Geometry& geometry, const Bytes& payload, TokenRange held, TokenRange wanted);
+Bytes slice_rows(const Geometry& geometry, const Bytes& payload, TokenRange held,
+                 TokenRange wanted);
 
 }  // namespace pallas::kv

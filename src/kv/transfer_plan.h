@@ -22,7 +22,7 @@ struct TransferPlan {
   TokenPosition send_begin = 0;  // the source sends completed blocks at or above it
   bool meet = false;             // two-front: the source sends down to the target's front
   bool partial_ranges = false;   // also ranges below a block, when the link is idle
-  bool oracle = false;              // the prediction came from a driver that knows the future
+  bool oracle = false;           // the prediction came from a driver that knows the future
   double window_s = 0;           // T_w as planned
   double expected_in_s = 0;      // predicted time to the handover when made; 0: now
   double expected_sit_s = 0;     // what the plan predicts

@@ -9,7 +9,7 @@ namespace {
 
 // How far behind a boundary the new cell is looked up. A point on a boundary belongs to one side
 // only, and rounding may put it on either.
-constexpr double kBehindBoundary_m = 1e-6;
+constexpr double kBehindBoundaryMeters = 1e-6;
 
 double mix(double a, double b, double f) {
   return a + (b - a) * f;
@@ -67,7 +67,7 @@ std::vector<CellChange> crossings(const Trajectory& trajectory, const CellLayout
     const double vy = (b.position.y_m - a.position.y_m) / length;
     const double speed = std::hypot(vx, vy);
     if (!(speed > 0)) continue;
-    const double step = kBehindBoundary_m / speed;
+    const double step = kBehindBoundaryMeters / speed;
     double gone = 0;  // seconds into the segment, always a little behind the last boundary
     while (gone < length) {
       const Point from = mix(a.position, b.position, gone / length);

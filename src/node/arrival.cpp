@@ -579,6 +579,11 @@ void Node::Impl::handle(const NodeId& peer, wire::UeContextReleaseAck& m) {
   s->release_to = NodeId();
   s->releases = 0;
   s->repeat.cancel();
+  for (auto report = reports.rbegin(); report != reports.rend(); ++report) {
+    if (report->session != s->id || report->epoch != m.epoch) continue;
+    report->release_ack_ms = ms_since(s->attached_at, ports.clock->now());
+    break;
+  }
 }
 
 }  // namespace pallas::node

@@ -117,6 +117,7 @@ void get(const pb::Plan& p, Plan& m) {
   m.window_s = p.window_s();
   m.expected_in_s = p.expected_in_s();
   m.expected_sit_s = p.expected_sit_s();
+  m.oracle = p.oracle();
 }
 
 void get(const pb::HeldAttempt& p, HeldAttempt& m) {

@@ -108,6 +108,7 @@ void put(const Plan& m, pb::Plan& p) {
   p.set_window_s(m.window_s);
   p.set_expected_in_s(m.expected_in_s);
   p.set_expected_sit_s(m.expected_sit_s);
+  p.set_oracle(m.oracle);
 }
 
 void put(const HeldAttempt& m, pb::HeldAttempt& p) {

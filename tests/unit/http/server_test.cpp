@@ -275,7 +275,7 @@ TEST_F(ServerTest, a_hundred_streams_run_at_once) {
   for (std::uint32_t index = 0; index < 20; ++index) {
     for (const auto& opened : backend.opened) {
       server->ue_link().deliver(opened.stream,
-                                token(index, "t" + std::to_string(opened.stream.value)));
+                                token(index, std::to_string(opened.stream.value) + "."));
     }
   }
   for (const auto& opened : backend.opened) {

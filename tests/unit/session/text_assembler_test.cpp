@@ -83,7 +83,9 @@ TEST(TextAssembler, finds_a_stop_string_inside_a_repetition_of_its_beginning) {
 TEST(TextAssembler, the_stop_string_that_completes_first_counts) {
   for (const auto& pieces : {bytes_of("xabcd"), std::vector<std::string>{"xabcd"}}) {
     EXPECT_EQ(assemble(pieces, {"abcd", "bc"}), (Whole{"xa", true}));
-    EXPECT_EQ(assemble(pieces, {"bc", "abc"}), (Whole{"x", true}));  // both end there
+    // Both end there, in whichever order they are given.
+    EXPECT_EQ(assemble(pieces, {"bc", "abc"}), (Whole{"x", true}));
+    EXPECT_EQ(assemble(pieces, {"abc", "bc"}), (Whole{"x", true}));
   }
 }
 

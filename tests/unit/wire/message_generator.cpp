@@ -149,6 +149,7 @@ Plan MessageGenerator::plan() {
   p.window_s = between(0, 10);
   p.expected_in_s = between(-1, 10);
   p.expected_sit_s = between(0, 10);
+  p.oracle = flip();
   return p;
 }
 
