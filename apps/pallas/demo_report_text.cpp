@@ -145,9 +145,9 @@ std::string to_json(const DemoReport& report) {
 }
 
 std::string handover_table(const DemoReport& report) {
-  std::string out = fmt::format(
-      "{:<22} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6} {:>6} {:>6} {:>8}  {}\n", "handover", "gap ms",
-      "SIT ms", "window s", "early s", "context", "recomp", "replay", "moved", "MB", "");
+  std::string out = fmt::format("{:<22} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6} {:>6} {:>6} {:>8}\n",
+                                "handover", "gap ms", "SIT ms", "window s", "early s", "context",
+                                "recomp", "replay", "moved", "MB");
   for (const auto& handover : report.handovers) {
     const auto way = handover.seen.source.value + " -> " + handover.seen.target.value;
     if (!handover.gnb) {

@@ -85,7 +85,7 @@ class LivePoll {
 
  private:
   struct Answer {
-    std::string peer;
+    std::string peer, next;
     double window_s = 0, in_s = -1;
     TokenPosition front = 0, received = 0;
   };
@@ -113,6 +113,7 @@ class LivePoll {
     for (const auto& item : json["data"]) {
       if (!item.is_object() || item.value("id", "") != watched_.session.value) continue;
       into.peer = item.value("peer", "");
+      into.next = item.value("next", "");
       into.window_s = item.value("window_s", 0.0);
       into.in_s = item.value("handover_in_s", -1.0);
       into.front = item.value("target_front", 0u);
@@ -126,7 +127,7 @@ class LivePoll {
     state.gnb = driver_.gnb();
     if (here_.in_s >= 0) state.to_handover_s = here_.in_s;  // as the gNB predicts it
     state.tokens = watched_.prompt_tokens + static_cast<TokenPosition>(watched_.tokens.size());
-    if (here_.peer != state.gnb.value) {
+    if (!here_.peer.empty() && here_.peer == here_.next) {
       state.next = NodeId(here_.peer);
       state.window_s = here_.window_s;
       state.front = here_.front;

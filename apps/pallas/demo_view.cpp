@@ -124,12 +124,11 @@ std::string printable(const std::string& text) {
 
 std::string live_line(const LiveState& state, std::size_t columns) {
   std::string line =
-      fmt::format(" {} ({})  {} tokens", state.cell.value, state.gnb.value, state.tokens);
-  line += state.to_handover_s ? fmt::format("  handover in {:.1f} s", *state.to_handover_s)
-                              : std::string("  no handover ahead");
+      fmt::format(" {} {} | {} tokens", state.cell.value, state.gnb.value, state.tokens);
+  if (state.to_handover_s) line += fmt::format(" | handover in {:.1f} s", *state.to_handover_s);
   if (!state.next.value.empty()) {
-    line += fmt::format("  preparing {}: window {:.2f} s, front {}, {} rows received",
-                        state.next.value, state.window_s, state.front, state.received);
+    line += fmt::format(" | {}: window {:.1f} s, front {}, {} rows", state.next.value,
+                        state.window_s, state.front, state.received);
   }
   if (line.size() > columns) line.resize(columns);
   return line;

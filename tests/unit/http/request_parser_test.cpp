@@ -227,7 +227,7 @@ TEST(RequestParser, an_unknown_model_is_404_and_a_missing_one_is_the_served_one)
   const auto missing =
       parse_request(Endpoint::kChat, R"({"messages":[{"role":"user","content":"x"}]})", context());
   ASSERT_TRUE(missing);
-  EXPECT_EQ(missing->params.model, context().model);
+  EXPECT_EQ(missing->open.params.model, context().model);
 }
 
 TEST(RequestParser, a_prompt_longer_than_the_context_names_both_figures) {
