@@ -74,6 +74,11 @@ std::vector<std::string> arguments(const FleetPlan& plan, std::size_t self,
       fmt::format("--cell-size-m={}", options.cell_size_m),
       fmt::format("--cell-offset-m={}", options.cell_offset_m),
       fmt::format("--goodput-mbps={}", options.goodput_mbps),
+      // An operator knows what its links carry; later samples correct it.
+      fmt::format("--initial-goodput-mbps={}", options.goodput_mbps),
+      // A vehicle needs about six seconds for a cell, and schemes that only recompute need most of
+      // it.
+      "--t-max-s=6",
       fmt::format("--context-tokens={}", options.context_tokens),
       fmt::format("--slots={}", kFleetSlots),
   };

@@ -16,7 +16,7 @@ namespace pallas::app {
 namespace {
 
 constexpr Duration kFirstToken = std::chrono::seconds(120);
-constexpr Duration kPatience = std::chrono::seconds(240);  // beyond the trip's own length
+constexpr Duration kPatience = std::chrono::seconds(90);  // beyond the trip's own length
 
 // A session as the demo watches it.
 struct Watched {

@@ -104,6 +104,9 @@ Status check_planning(const GnbConfig& config) {
   // Comparisons are written so that NaN fails them.
   if (!(node.alpha >= 0 && node.alpha <= 1)) return wrong("alpha", "must be from 0 to 1");
   if (!(node.ewma > 0 && node.ewma <= 1)) return wrong("ewma", "must be above 0, at most 1");
+  if (!(node.unmeasured_rate > 0 && node.unmeasured_rate <= 1)) {
+    return wrong("unmeasured_rate", "must be above 0, at most 1");
+  }
   if (!(node.slo_ms > 0) || !std::isfinite(node.slo_ms)) return wrong("slo_ms", "must be above 0");
   if (!(config.goodput_mbps >= 0) || !std::isfinite(config.goodput_mbps)) {
     return wrong("goodput_mbps", "must be at least 0");

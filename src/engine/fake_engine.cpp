@@ -284,11 +284,11 @@ bool FakeEngine::begin_batch() {
   batch.size = static_cast<std::uint32_t>(batch.decoding.size() + batch.replaying.size());
   if (batch.size == 0) return false;
   ++stats_.steps;
-  run_phase(info().profile.decode_step(batch.size, depth),
-            [this, batch = std::move(batch)](Duration span) mutable {
-              batch.step = span;
-              finish_batch(std::move(batch));
-            });
+  const Seconds cost = info().profile.decode_step(batch.size, depth);
+  run_phase(cost, [this, batch = std::move(batch)](Duration span) mutable {
+    batch.step = span;
+    finish_batch(std::move(batch));
+  });
   return true;
 }
 

@@ -22,8 +22,11 @@ struct NodeConfig {
   // Planning.
   double alpha = 0.8;
   Duration control_period{std::chrono::milliseconds(100)};
-  Duration t_max{std::chrono::seconds(5)};                     // largest window, T_max
-  Duration window_margin{std::chrono::milliseconds(300)};      // two-front starts this much earlier
+  Duration t_max{std::chrono::seconds(5)};                 // largest window, T_max
+  Duration window_margin{std::chrono::milliseconds(300)};  // two-front starts this much earlier
+  // A rate that nobody measured at that peer is taken at this share of the profile's: contention is
+  // part of it, and too late costs a pause where too early costs only exposure. (0, 1]
+  double unmeasured_rate = 0.85;
   double ewma = 0.3;                                           // weight of a new rate sample
   std::optional<BytesPerSecond> initial_goodput;               // until one is measured (rule 17)
   Duration prefer_exact_wait{std::chrono::milliseconds(500)};  // what `prefer-exact` waits at most

@@ -115,13 +115,7 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverRequestAcknowledge& m)
     return;
   }
   if (!s->outgoing->acknowledged()) ++stats_.preparations_successful;
-  if (m.prefill_rate > 0) {
-    auto& rate = peers_[peer].prefill_rate;
-    if (!rate) {
-      rate.emplace(config.ewma);
-      rate->sample(m.prefill_rate);
-    }
-  }
+  if (m.prefill_rate > 0) peers_[peer].profiled_rate = m.prefill_rate;
   s->outgoing->on_acknowledged(m);
 }
 

@@ -86,6 +86,7 @@ class Node::Impl : public engine::EngineEvents {
     BootId boot;
     wire::Compatibility compatibility;
     bool up = false;
+    double profiled_rate = 0;  // its own word (HandoverRequestAcknowledge), 0: not heard yet
     std::optional<plan::Ewma> prefill_rate;
     TokenPosition seen_tokens = 0;  // of the running attempt's progress
     std::uint64_t seen_ns = 0;

@@ -154,11 +154,13 @@ plan::PlanInput Node::Impl::plan_input(const Session& s, const NodeId& target, D
   input.prompt = std::min(input.context, s.log.prompt_tokens() - 1);
   input.block_tokens = info.geometry.block_tokens;
   input.kv_bytes_per_token = info.geometry.bytes_per_token();
-  input.prefill_rate = info.profile.prefill_rate(0, std::max<TokenPosition>(input.context, 1));
-  if (auto it = peers_.find(target); it != peers_.end() && it->second.prefill_rate) {
-    if (const auto rate = it->second.prefill_rate->value())
-      input.prefill_rate = TokensPerSecond(*rate);
+  double rate = info.profile.prefill_rate(0, std::max<TokenPosition>(input.context, 1)).value;
+  std::optional<double> measured;
+  if (auto it = peers_.find(target); it != peers_.end()) {
+    if (it->second.profiled_rate > 0) rate = it->second.profiled_rate;
+    if (it->second.prefill_rate) measured = it->second.prefill_rate->value();
   }
+  input.prefill_rate = TokensPerSecond(measured.value_or(rate * config.unmeasured_rate));
   const Seconds step = info.profile.decode_step(1, s.log.size());
   input.decode_rate = TokensPerSecond(step.count() > 0 ? 1 / step.count() : 0);
   if (s.params.max_token_rate > 0) {

@@ -82,6 +82,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadField{"scheme", [](GnbConfig& c) { c.node.scheme = "teleport"; }},
         BadField{"alpha", [](GnbConfig& c) { c.node.alpha = 1.1; }},
         BadField{"alpha", [](GnbConfig& c) { c.node.alpha = kNan; }},
+        BadField{"unmeasured_rate", [](GnbConfig& c) { c.node.unmeasured_rate = 1.5; }},
         BadField{"ewma", [](GnbConfig& c) { c.node.ewma = 0; }},
         BadField{"slo_ms", [](GnbConfig& c) { c.node.slo_ms = kNan; }},
         BadField{"goodput_mbps", [](GnbConfig& c) { c.goodput_mbps = -1; }},
