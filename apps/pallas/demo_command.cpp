@@ -258,6 +258,9 @@ void declare(CLI::App& app, DemoOptions& options) {
       ->capture_default_str();
   app.add_option("--hz", options.hz, "Positions a second")->capture_default_str();
   app.add_flag("--oracle", options.oracle, "Perfect predictions instead of positions");
+  app.add_option("--log-level", options.log_level, "Of the gNBs; trace shows every message")
+      ->check(CLI::IsMember({"trace", "debug", "info", "warning", "error", "off"}))
+      ->capture_default_str();
   app.add_option("--keep-logs", options.keep_logs, "Keep the gNBs' logs in this folder");
 }
 

@@ -79,6 +79,7 @@ std::vector<std::string> arguments(const FleetPlan& plan, std::size_t self,
       // A vehicle needs about six seconds for a cell, and schemes that only recompute need most of
       // it.
       "--t-max-s=6",
+      "--log-level=" + options.log_level,
       fmt::format("--context-tokens={}", options.context_tokens),
       fmt::format("--slots={}", kFleetSlots),
   };

@@ -28,7 +28,8 @@ struct DemoOptions {
   bool compare = false;
   bool json = false;  // results as JSON on standard output, no text
   std::string report_file;
-  std::string keep_logs;  // folder for the gNBs' logs; empty: a temporary one
+  std::string log_level = "info";  // of the gNBs
+  std::string keep_logs;           // folder for the gNBs' logs; empty: a temporary one
 };
 
 // The strictest consistency that the scheme can keep at full speed: those that move KV and

@@ -290,6 +290,16 @@ void Node::Impl::pull(Session& s, const NodeId& from) {
   await_source(s, from);
 }
 
+// The UE stays attached here while `owner` decodes (rule 14).
+void Node::Impl::become_relay(Session& s, const NodeId& owner) {
+  s.incoming.reset();
+  release_slot(s);
+  s.role = Role::kRelaying;
+  s.elsewhere = owner;
+  if (s.report) s.report->relay = true;
+  pump_stream(s);
+}
+
 void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextResponse& m) {
   Session* s = find(m.session);
   if (s == nullptr || s->role != Role::kArriving || !s->incoming || m.epoch != s->epoch ||
@@ -320,11 +330,7 @@ void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextResponse& m) 
     return;
   }
   if (m.plan.relay) {
-    s->incoming.reset();
-    release_slot(*s);
-    s->role = Role::kRelaying;
-    s->elsewhere = peer;
-    pump_stream(*s);
+    become_relay(*s, peer);
     await_source(*s, peer);
     return;
   }

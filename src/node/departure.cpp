@@ -423,6 +423,16 @@ void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextRequest& m) {
   const bool usable = s->outgoing && s->outgoing->target() == peer &&
                       s->outgoing->state() != State::kOver &&
                       s->outgoing->state() != State::kCancelling;
+  if (usable && s->outgoing->plan().relay && !frozen_here) {
+    // The pull crossed our offer to relay: that is the answer, under an attempt of its own, since
+    // the offer's may have been taken for a preparation.
+    response.plan = s->outgoing->plan();
+    response.snapshot = snapshot(*s);
+    response.attempt = Attempt{config.name, boot, ++attempt_counter_};
+    ports.peers->send(peer, std::move(response));
+    lend_to(*s, peer);
+    return;
+  }
   if (!usable) {
     if (!frozen_here) cancel_outgoing(*s, wire::Cause::kWrongTarget);
     auto input = plan_input(*s, peer, Duration{0}, true);

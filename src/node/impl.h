@@ -157,6 +157,7 @@ class Node::Impl : public engine::EngineEvents {
   void activate(Session& s);
   void open_report(Session& s, const AttachRequest& request);
   void close_report(Session& s);
+  void become_relay(Session& s, const NodeId& owner);
   void fence(Session& s, Epoch epoch, const NodeId& node);
   void send_release(Session& s);
   void renew_lease(Session& s);

@@ -168,6 +168,11 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverRequest& m) {
       // The request meets the UE's attach or a pull (rule 7): it joins, and the claim answers it.
       if (s->incoming && !s->incoming->status_known() && s->incoming->source() == peer) {
         merge_snapshot(*s, m.snapshot);
+        if (m.plan.relay) {
+          become_relay(*s, peer);
+          claim(*s);
+          return;
+        }
         s->incoming->adopt_plan(m.attempt, m.plan, m.snapshot.lineage, exact);
         claim(*s);
       }

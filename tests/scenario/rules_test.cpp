@@ -250,6 +250,12 @@ TEST_F(Rules, r7_a_request_that_meets_a_pull_joins_its_reservation) {
         }
         w.ran(ue, HandoverPhase::kCompleted, "a", "b");
         EXPECT_LE(w.engine("b").live_slots(), 1u);
+        w.clock.run_for(100ms);
+        if (std::string(scheme) == "detour") {
+          // One relay, whichever came first: nothing is computed at the target.
+          EXPECT_EQ(w.engine("b").live_slots(), 0u);
+          EXPECT_EQ(ue.transcript.entries().back().by, NodeId("a"));
+        }
         expect_whole(w, ue);
         expect_nothing_left(w);
         if (testing::Test::HasFailure()) FAIL() << scheme << " delay " << to_ms(delay) << " ms";
