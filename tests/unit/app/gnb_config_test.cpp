@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <ostream>
 
 namespace pallas::app {
 namespace {
@@ -24,7 +25,17 @@ TEST(GnbConfig, a_good_one_passes) {
 struct BadField {
   const char* field;  // what the message must begin with
   void (*spoil)(GnbConfig&);
+  std::size_t number = 0;
 };
+// What the test is called.
+void PrintTo(const BadField& bad, std::ostream* out) {
+  *out << bad.field << " " << bad.number;
+}
+template <class Bad>
+std::vector<Bad> numbered(std::vector<Bad> all) {
+  for (std::size_t i = 0; i < all.size(); ++i) all[i].number = i;
+  return all;
+}
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
@@ -42,7 +53,7 @@ TEST_P(EveryBadField, is_refused_by_name) {
 
 INSTANTIATE_TEST_SUITE_P(
     GnbConfig, EveryBadField,
-    testing::Values(
+    testing::ValuesIn(numbered<BadField>({
         BadField{"name", [](GnbConfig& c) { c.node.name = NodeId(""); }},
         BadField{"name", [](GnbConfig& c) { c.node.name = NodeId("a b"); }},
         BadField{"name", [](GnbConfig& c) { c.node.name = NodeId(std::string(129, 'a')); }},
@@ -98,7 +109,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadField{"lease_s", [](GnbConfig& c) { c.node.lease = Duration{0}; }},
         BadField{"max_sessions", [](GnbConfig& c) { c.node.max_sessions = 0; }},
         BadField{"log_level", [](GnbConfig& c) { c.log_level = "loud"; }},
-        BadField{"log_format", [](GnbConfig& c) { c.log_format = "xml"; }}));
+        BadField{"log_format", [](GnbConfig& c) { c.log_format = "xml"; }}})));
 
 TEST(GnbConfig, other_addresses_than_loopback_need_consent) {
   GnbConfig config = good();
@@ -140,7 +151,11 @@ TEST(GnbConfig, every_setting_survives_its_own_value) {
 struct BadToml {
   const char* text;
   const char* message;  // begins with
+  std::size_t number = 0;
 };
+void PrintTo(const BadToml& bad, std::ostream* out) {
+  *out << "line " << bad.number;
+}
 class EveryBadToml : public testing::TestWithParam<BadToml> {};
 
 TEST_P(EveryBadToml, is_refused_with_its_line) {
@@ -153,22 +168,23 @@ TEST_P(EveryBadToml, is_refused_with_its_line) {
 
 INSTANTIATE_TEST_SUITE_P(
     GnbConfig, EveryBadToml,
-    testing::Values(BadToml{"name = \"a\"\nnmae = \"b\"\n", "gnb.toml:2: unknown key 'nmae'"},
-                    BadToml{"name = \"a\nslots = 1\n", "gnb.toml:1: "},
-                    BadToml{"name = \"a\"\nname = \"b\"\n", "gnb.toml:2: "},
-                    BadToml{"\nslots = \"four\"\n", "gnb.toml:2: slots: must be a whole number"},
-                    BadToml{"slots = -1\n", "gnb.toml:1: slots: is out of range"},
-                    BadToml{"slots = 4294967296\n", "gnb.toml:1: slots: is out of range"},
-                    BadToml{"lease_s = nan\n", "gnb.toml:1: lease_s: must be a time"},
-                    BadToml{"lease_s = -1\n", "gnb.toml:1: lease_s: must be a time"},
-                    BadToml{"allow_remote = 1\n", "gnb.toml:1: allow_remote: must be true or"},
-                    BadToml{"default_consistency = \"maybe\"\n",
-                            "gnb.toml:1: default_consistency: must be exact"},
-                    BadToml{"name = 1979-05-27\n", "gnb.toml:1: name: must be a single value"},
-                    BadToml{"peers = 3\n", "gnb.toml:1: peers: must be a table"},
-                    BadToml{"[peers]\ngnb-b = 7\n", "gnb.toml:2: peers.gnb-b: must be a string"},
-                    BadToml{"[sites]\na = [1]\n", "gnb.toml:2: sites.a: must be [x, y]"},
-                    BadToml{"mirrors = [1]\n", "gnb.toml:1: mirrors: must be a list"}));
+    testing::ValuesIn(numbered<BadToml>(
+        {BadToml{"name = \"a\"\nnmae = \"b\"\n", "gnb.toml:2: unknown key 'nmae'"},
+         BadToml{"name = \"a\nslots = 1\n", "gnb.toml:1: "},
+         BadToml{"name = \"a\"\nname = \"b\"\n", "gnb.toml:2: "},
+         BadToml{"\nslots = \"four\"\n", "gnb.toml:2: slots: must be a whole number"},
+         BadToml{"slots = -1\n", "gnb.toml:1: slots: is out of range"},
+         BadToml{"slots = 4294967296\n", "gnb.toml:1: slots: is out of range"},
+         BadToml{"lease_s = nan\n", "gnb.toml:1: lease_s: must be a time"},
+         BadToml{"lease_s = -1\n", "gnb.toml:1: lease_s: must be a time"},
+         BadToml{"allow_remote = 1\n", "gnb.toml:1: allow_remote: must be true or"},
+         BadToml{"default_consistency = \"maybe\"\n",
+                 "gnb.toml:1: default_consistency: must be exact"},
+         BadToml{"name = 1979-05-27\n", "gnb.toml:1: name: must be a single value"},
+         BadToml{"peers = 3\n", "gnb.toml:1: peers: must be a table"},
+         BadToml{"[peers]\ngnb-b = 7\n", "gnb.toml:2: peers.gnb-b: must be a string"},
+         BadToml{"[sites]\na = [1]\n", "gnb.toml:2: sites.a: must be [x, y]"},
+         BadToml{"mirrors = [1]\n", "gnb.toml:1: mirrors: must be a list"}})));
 
 TEST(GnbConfig, a_missing_file_is_named) {
   GnbConfig config;
