@@ -236,8 +236,6 @@ std::vector<Setting> make_settings() {
               "Stream token ids to the predicted gNB from the first "
               "prediction on",
               PALLAS_FIELD(node.mirror_on_prediction)),
-      setting("detour_chain", "detour: a second handover lengthens the relay",
-              PALLAS_FIELD(node.detour_chain)),
       setting("slo_ms", "Interval between tokens that the SLO allows", PALLAS_FIELD(node.slo_ms)),
       setting("log_level", "trace, debug, info, warning, error or off", PALLAS_FIELD(log_level)),
       setting("log_format", "text or json (one object a line)", PALLAS_FIELD(log_format)),

@@ -49,7 +49,6 @@ struct NodeConfig {
   std::uint32_t max_handover_reports = 1000;
   std::vector<NodeId> mirrors;  // rule 16: always mirrored to these
   bool mirror_on_prediction = true;
-  bool detour_chain = false;  // rule 14
   double slo_ms = 100;
 };
 

@@ -208,8 +208,8 @@ TEST(GnbConfig, flags_are_read_by_the_type_of_their_setting) {
   EXPECT_EQ(config.node.repeat, std::chrono::milliseconds(150));
   EXPECT_TRUE(set_from_text(config, setting_of("name"), "7"));
   EXPECT_EQ(config.node.name, NodeId("7"));
-  EXPECT_TRUE(set_from_text(config, setting_of("detour_chain"), "true"));
-  EXPECT_TRUE(config.node.detour_chain);
+  EXPECT_TRUE(set_from_text(config, setting_of("mirror_on_prediction"), "false"));
+  EXPECT_FALSE(config.node.mirror_on_prediction);
   EXPECT_FALSE(set_from_text(config, setting_of("slots"), "4x"));
   EXPECT_FALSE(set_from_text(config, setting_of("slots"), ""));
   EXPECT_FALSE(set_from_text(config, setting_of("alpha"), "half"));
