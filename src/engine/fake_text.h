@@ -36,7 +36,7 @@ class FakeTextCodec : public TextCodec {
   std::string piece(TokenId id) const override;  // empty outside the vocabulary
   bool is_end_of_generation(TokenId id) const override { return id == fake_id::kEnd; }
   TokenId vocabulary_size() const override { return fake_id::kVocabulary; }
-  // A placeholder rule derived from the schema; kInvalidArgument if that is no object.
+  // A made-up rule that depends on the schema; kInvalidArgument if that is no object.
   Result<std::string> grammar_of_schema(const std::string& json_schema) const override;
 
   // The only token that may follow `id`, which is the beginning of a character; none otherwise.
