@@ -367,19 +367,14 @@ void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextRequest& m) {
     refuse(wire::Cause::kUnknownSession, "session: not known here");
     return;
   }
+  if (m.stop) {  // a stop wins whatever its epoch: the token is what entitles to it
+    end_everywhere(*s);
+    refuse(wire::Cause::kFinished, "session: stopped");
+    return;
+  }
   if (stale(*s, m.epoch, peer)) {
     ++stats_.stale_epochs;
     ports.peers->send(peer, wire::StaleEpoch{m.session, s->epoch, s->holder});
-    return;
-  }
-  if (m.stop) {
-    if (s->role == Role::kServing || s->role == Role::kFinished) {
-      s->epoch = m.epoch;
-      if (s->role == Role::kServing) finish_session(*s, wire::FinishReason::kCancelled);
-      refuse(wire::Cause::kFinished, "session: stopped");
-      return;
-    }
-    ports.peers->send(peer, wire::Moved{s->id, s->elsewhere, s->epoch, std::nullopt});
     return;
   }
 

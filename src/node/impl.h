@@ -198,6 +198,7 @@ class Node::Impl : public engine::EngineEvents {
   bool evict_one_retained();
   void become_mirror(Session& s);
   void become_moved(Session& s, const NodeId& where);
+  void end_everywhere(Session& s);
   void begin_grace(Session& s);
   void housekeeping();
   bool stale(const Session& s, Epoch epoch, const NodeId& peer) const;

@@ -185,35 +185,33 @@ Status Node::Impl::stop(const SessionId& id, const std::string& token, const Nod
     ports.peers->send(last_node, std::move(stop));
     return {};
   }
-  switch (s->role) {
-    case Role::kFinished:
-      return {};
-    case Role::kServing:
-      finish_session(*s, wire::FinishReason::kCancelled);
-      return {};
-    case Role::kArriving:
-    case Role::kRelaying:
-    case Role::kMirror:
-    case Role::kPreparing:
-    case Role::kFrozen:
-    case Role::kRetained:
-    case Role::kMoved:
-      break;
-  }
-  const bool here = s->role == Role::kArriving || s->role == Role::kRelaying;
-  const NodeId owner = s->incoming ? s->incoming->source() : s->elsewhere;
-  wire::RetrieveUeContextRequest stop;
-  stop.session = id;
-  stop.epoch = Epoch(s->epoch.value + 1);
-  stop.resume_token = s->params.resume_token;
-  stop.stop = true;
-  stop.compatibility = compatibility_;
-  if (!owner.value.empty()) ports.peers->send(owner, std::move(stop));
-  if (here) {
-    s->finish = wire::FinishReason::kCancelled;
-    arrived_finished(*s);
-  }
+  end_everywhere(*s);
   return {};
+}
+
+// Ends the session here and passes the stop on to where it is, as far as that is known (rule 10).
+// Each node ends its own record as it passes the stop on, so tombstones in a circle end it too.
+void Node::Impl::end_everywhere(Session& s) {
+  if (s.role == Role::kFinished) return;
+  if (s.role == Role::kServing) {
+    finish_session(s, wire::FinishReason::kCancelled);
+    return;
+  }
+  const NodeId owner = s.incoming ? s.incoming->source() : s.elsewhere;
+  if (!owner.value.empty() && owner != config.name) {
+    wire::RetrieveUeContextRequest stop;
+    stop.session = s.id;
+    stop.epoch = Epoch(s.epoch.value + 1);
+    stop.resume_token = s.params.resume_token;
+    stop.stop = true;
+    stop.compatibility = compatibility_;
+    ports.peers->send(owner, std::move(stop));
+  }
+  s.finish = wire::FinishReason::kCancelled;
+  s.outgoing.reset();
+  s.lease.cancel();
+  s.loan.cancel();
+  arrived_finished(s);
 }
 
 void Node::Impl::on_peer_up(const PeerHello& hello) {

@@ -356,6 +356,24 @@ TEST_F(Rules, r10_a_stop_works_at_every_gnb_that_knows_the_session_and_twice) {
             Errc::kNotFound);
 }
 
+TEST_F(Rules, r10_a_stop_follows_tombstones_from_node_to_node) {
+  for (const char* where : {"a", "b", "c"}) {
+    VirtualGnbs w({});
+    VirtualUe& ue = w.open("a", 200, [](auto& p) { p.max_tokens = 3000; });
+    w.clock.run_for(2s);
+    w.hand_over(ue, "a", "b", 1s);
+    w.clock.run_for(1s);
+    w.hand_over(ue, "b", "c", 1s);
+    w.clock.run_for(1s);
+    EXPECT_TRUE(w.node(where).stop(ue.session, ue.resume_token, NodeId()));
+    w.clock.run_for(100ms);
+    ASSERT_TRUE(ue.finished) << where;
+    EXPECT_EQ(ue.finished->reason, wire::FinishReason::kCancelled);
+    EXPECT_EQ(ue.transcript.breaches(), std::vector<std::string>{});
+    expect_nothing_left(w);
+  }
+}
+
 TEST_F(Rules, r10_a_ue_that_disappears_is_served_for_its_grace_time_and_not_longer) {
   VirtualUe& ue = talk(4000);
   world.leave(ue);
