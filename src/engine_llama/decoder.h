@@ -59,6 +59,7 @@ class Decoder {
   KvRows& rows() { return rows_; }
   const KvRows& rows() const { return rows_; }
   std::uint32_t streams() const { return config_.streams; }
+  std::uint32_t threads() const { return config_.threads; }
   TokenPosition context_tokens() const { return config_.context_tokens; }
   TokenId vocabulary_size() const { return vocabulary_size_; }
 

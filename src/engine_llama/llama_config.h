@@ -15,6 +15,9 @@ namespace pallas::engine {
 struct Measured {
   Profile profile;
   Capabilities capabilities;
+  // Other work took the processor meanwhile: the profile is slower than this machine. Kept until a
+  // next start measures again.
+  bool disturbed = false;
 };
 
 struct LlamaConfig {

@@ -15,7 +15,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 
 std::string cpu_model() {
   std::ifstream in("/proc/cpuinfo");
@@ -35,7 +35,8 @@ json to_json(const Measured& m) {
     decode.push_back({{"batch", p.batch}, {"depth", p.depth}, {"step_s", p.step.count()}});
   }
   const Capabilities& c = m.capabilities;
-  return {{"profile",
+  return {{"disturbed", m.disturbed},
+          {"profile",
            {{"chunk_tokens", m.profile.chunk_tokens},
             {"prefill", prefill},
             {"decode", decode},
@@ -61,6 +62,7 @@ Measured from_json(const json& j) {
   }
   m.profile.export_per_token = Seconds(profile.at("export_per_token_s").get<double>());
   m.profile.attach_per_token = Seconds(profile.at("attach_per_token_s").get<double>());
+  m.disturbed = j.at("disturbed");
   const json& c = j.at("capabilities");
   m.capabilities.exact_chunked_prompt = c.at("exact_chunked_prompt");
   m.capabilities.exact_chunked_generated = c.at("exact_chunked_generated");
@@ -99,6 +101,14 @@ std::optional<Measured> MeasuredCache::load() const {
   } catch (const json::exception&) {
     return std::nullopt;
   }
+}
+
+std::chrono::seconds MeasuredCache::age() const {
+  std::error_code error;
+  const auto stored = std::filesystem::last_write_time(path(), error);
+  if (error) return std::chrono::seconds(0);
+  const auto age = std::filesystem::file_time_type::clock::now() - stored;
+  return std::chrono::duration_cast<std::chrono::seconds>(age);
 }
 
 void MeasuredCache::store(const Measured& measured) const {

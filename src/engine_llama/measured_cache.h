@@ -1,6 +1,7 @@
 #pragma once
 // Measured values in a JSON file, one for each model, build, CPU and setting.
 
+#include <chrono>
 #include <filesystem>
 #include <optional>
 #include <string>
@@ -19,6 +20,8 @@ class MeasuredCache {
   std::optional<Measured> load() const;
   // Replaces the file at once; does nothing when the folder cannot be written.
   void store(const Measured& measured) const;
+  // Since it was stored; 0 when there is none.
+  std::chrono::seconds age() const;
   std::filesystem::path path() const;
   std::filesystem::path lock_path() const { return dir_ / "measured.lock"; }
 

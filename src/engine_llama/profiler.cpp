@@ -1,5 +1,7 @@
 #include "engine_llama/profiler.h"
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -17,17 +19,35 @@ constexpr TokenPosition kChunkDepth = 500;  // where chunk sizes are compared
 // A smaller chunk is worth this much speed: it lets others decode sooner, and an abort acts sooner.
 constexpr double kChunkTolerance = 1.08;
 constexpr int kRuns = 2;
+constexpr int kMostRuns = 5;  // while other work interrupts them
 constexpr int kRowRuns = 6;
 constexpr TokenPosition kRowTokens = 64;
 // On a slow or busy machine first the second runs are left out, then points.
 constexpr Duration kHurry = std::chrono::seconds(8);
 constexpr Duration kEnough = std::chrono::seconds(20);
 
+// Processor time of this process and how often it was taken off a processor that it wanted.
+struct Usage {
+  Duration processor{0};
+  long interruptions = 0;
+};
+Usage usage() {
+  rusage r{};
+  getrusage(RUSAGE_SELF, &r);
+  const auto of = [](const timeval& t) {
+    return std::chrono::seconds(t.tv_sec) + std::chrono::microseconds(t.tv_usec);
+  };
+  return {of(r.ru_utime) + of(r.ru_stime), r.ru_nivcsw};
+}
+
+// A run that was interrupted and of which more than this share is missing counts as disturbed.
+constexpr double kMissing = 0.05;
+
 class Profiler {
  public:
   explicit Profiler(Decoder& decoder) : decoder_(decoder), begin_(steady_now()) {}
 
-  Result<Profile> run() {
+  Result<MeasuredProfile> run() {
     ids_.resize(kMaxChunkTokens);
     for (std::size_t i = 0; i < ids_.size(); ++i) {
       ids_[i] = static_cast<TokenId>((i * 7919 + 13) %
@@ -40,7 +60,7 @@ class Profiler {
     measure_decode();
     for (std::uint32_t s = 0; s < decoder_.streams(); ++s) decoder_.truncate(s, 0);
     if (!status_) return tl::unexpected(status_.error());
-    return profile_;
+    return MeasuredProfile{profile_, disturbed_};
   }
 
  private:
@@ -69,12 +89,20 @@ class Profiler {
   // rates by what it sees later.
   Seconds time(int runs, const std::function<void()>& prepare, const std::function<void()>& work) {
     Duration shortest = Duration::max();
-    for (int i = 0; i < runs && (i == 0 || !hurry()); ++i) {
+    bool calm = false;
+    for (int i = 0; i < (calm ? runs : kMostRuns) && (i == 0 || !hurry()); ++i) {
       prepare();
+      const Usage used = usage();
       const TimePoint before = steady_now();
       work();
-      shortest = std::min(shortest, steady_now() - before);
+      const Duration took = steady_now() - before;
+      const Usage after = usage();
+      const Duration worked = (after.processor - used.processor) / decoder_.threads();
+      calm = calm || after.interruptions == used.interruptions ||
+             to_seconds(worked) > to_seconds(took) * (1 - kMissing);
+      shortest = std::min(shortest, took);
     }
+    disturbed_ = disturbed_ || !calm;
     return to_seconds(shortest);
   }
 
@@ -165,13 +193,33 @@ class Profiler {
   const TimePoint begin_;
   std::vector<TokenId> ids_;
   Profile profile_;
+  bool disturbed_ = false;
   Status status_;
 };
 
 }  // namespace
 
-Result<Profile> measure_profile(Decoder& decoder) {
+Result<MeasuredProfile> measure_profile(Decoder& decoder) {
   return Profiler(decoder).run();
+}
+
+Profile shorter_of(Profile now, const Profile& before) {
+  if (now.chunk_tokens != before.chunk_tokens) return now;
+  for (auto& point : now.prefill) {
+    for (const auto& other : before.prefill) {
+      if (other.depth == point.depth) point.per_token = std::min(point.per_token, other.per_token);
+    }
+  }
+  for (auto& point : now.decode) {
+    for (const auto& other : before.decode) {
+      if (other.batch == point.batch && other.depth == point.depth) {
+        point.step = std::min(point.step, other.step);
+      }
+    }
+  }
+  now.export_per_token = std::min(now.export_per_token, before.export_per_token);
+  now.attach_per_token = std::min(now.attach_per_token, before.attach_per_token);
+  return now;
 }
 
 }  // namespace pallas::engine

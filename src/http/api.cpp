@@ -91,6 +91,7 @@ const std::vector<Api::Route>& Api::routes() {
       {"POST", "/v1/handovers", &Api::handover},
       {"GET", "/v1/handovers", &Api::handovers},
       {"POST", "/v1/positions", &Api::position},
+      {"GET", "/v1/engine", &Api::engine},
       {"GET", "/health", &Api::health, false},
       {"GET", "/metrics", &Api::metrics, false},
   };
@@ -407,6 +408,14 @@ Api::Answer Api::handovers(const Call& call) {
   }
   const auto session = call.request.parameter("session").value_or("");
   call.responder.respond(json_response(handovers_json(backend_->handovers(), session)));
+  return std::nullopt;
+}
+
+Api::Answer Api::engine(const Call& call) {
+  if (!is_operator(call.request)) {
+    return refuse(call, {401, "Give the operator's key.", "", "unauthorized", std::nullopt});
+  }
+  call.responder.respond(json_response(engine_json(backend_->engine_info())));
   return std::nullopt;
 }
 

@@ -76,6 +76,7 @@ class Api {
   Answer position(const Call& call);
   Answer sessions(const Call& call);
   Answer handovers(const Call& call);
+  Answer engine(const Call& call);
   Answer health(const Call& call);
   Answer metrics(const Call& call);
 

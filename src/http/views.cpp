@@ -97,6 +97,64 @@ std::string handovers_json(const std::vector<node::HandoverReport>& reports,
   return json.end_array().end_object().take();
 }
 
+std::string engine_json(const engine::EngineInfo& info) {
+  const auto& record = info.compatibility;
+  const auto& can = info.capabilities;
+  const auto& profile = info.profile;
+  JsonWriter json;
+  json.begin_object()
+      .member("model", info.model_name)
+      .member("slots", info.slots)
+      .member("context_tokens", info.context_tokens)
+      .member("block_tokens", info.geometry.block_tokens)
+      .member("kv_bytes_per_token", info.geometry.bytes_per_token());
+  json.key("compatibility")
+      .begin_object()
+      .member("model_hash", record.model_hash)
+      .member("tokenizer_hash", record.tokenizer_hash)
+      .member("rope", record.rope)
+      .member("kv_types", record.kv_types)
+      .member("kv_layout", record.kv_layout)
+      .member("adapter", record.adapter)
+      .member("instruction_set", record.instruction_set)
+      .member("engine_build", record.engine_build)
+      .member("threads", record.threads)
+      .member("flash_attention", record.flash_attention)
+      .end_object();
+  json.key("capabilities")
+      .begin_object()
+      .member("exact_chunked_prompt", can.exact_chunked_prompt)
+      .member("exact_chunked_generated", can.exact_chunked_generated)
+      .member("exact_single_step", can.exact_single_step)
+      .member("exact_attach", can.exact_attach)
+      .member("attach_granularity", can.attach_granularity)
+      .member("late_attach", can.late_attach)
+      .member("holes", can.holes)
+      .end_object();
+  json.key("profile").begin_object().member("chunk_tokens", profile.chunk_tokens);
+  json.key("prefill").begin_array();
+  for (const auto& point : profile.prefill) {
+    json.begin_object()
+        .member("depth", point.depth)
+        .member("per_token_s", point.per_token.count())
+        .end_object();
+  }
+  json.end_array().key("decode").begin_array();
+  for (const auto& point : profile.decode) {
+    json.begin_object()
+        .member("batch", point.batch)
+        .member("depth", point.depth)
+        .member("step_s", point.step.count())
+        .end_object();
+  }
+  json.end_array()
+      .member("export_per_token_s", profile.export_per_token.count())
+      .member("attach_per_token_s", profile.attach_per_token.count())
+      .member("load_s", profile.load.count())
+      .end_object();
+  return json.end_object().take();
+}
+
 std::string health_json(bool ready, const NodeId& node, const std::string& model,
                         const node::NodeStats& stats) {
   JsonWriter json;

@@ -17,6 +17,8 @@ std::string sessions_json(const std::vector<node::SessionInfo>& sessions);
 std::string handovers_json(const std::vector<node::HandoverReport>& reports,
                            const std::string& session);
 std::string handover_json(const node::HandoverReport& report);
+// What the engine is and costs: capacity, geometry, what is exact, measured costs.
+std::string engine_json(const engine::EngineInfo& info);
 std::string health_json(bool ready, const NodeId& node, const std::string& model,
                         const node::NodeStats& stats);
 

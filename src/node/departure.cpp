@@ -9,6 +9,9 @@ namespace pallas::node {
 
 namespace {
 
+// The share of a lease for which its source relies on it (rule 8): the target's clock began later.
+constexpr double kRelyOnLease = 0.8;
+
 // The SourceHandover's way to one peer and to the session's slot.
 class SourcePortOf : public session::SourcePort {
  public:
@@ -77,19 +80,36 @@ void Node::Impl::start_preparation(Session& s, const NodeId& target, const kv::T
   ++stats_.preparations_requested;
   ports.peers->send(target, std::move(request));
   announce(s, target);
+  s.lease_named = ports.clock->now();
   renew_lease(s);
 }
 
-// Frames that name the attempt renew its lease; when tokens are rare, this does.
+// Frames that name the attempt renew its lease; when tokens are rare, this does. Over a link that
+// is down nothing does, and at kRelyOnLease of the lease the preparation counts as lost.
 void Node::Impl::renew_lease(Session& s) {
-  arm(s.lease, config.lease / 3, s, [this](Session& live) {
+  const TimePoint relied_until =
+      s.lease_named + to_duration(to_seconds(config.lease) * kRelyOnLease);
+  const Duration left = std::max(relied_until - ports.clock->now(), Duration{0});
+  arm(s.lease, std::min(config.lease / 3, left), s, [this, relied_until](Session& live) {
+    using State = session::SourceHandover::State;
     if (!live.outgoing) return;
+    const NodeId target = live.outgoing->target();
+    const State state = live.outgoing->state();
+    if (!ports.peers->is_up(target)) {
+      if (ports.clock->now() < relied_until) return renew_lease(live);
+      if (state != State::kRequested && state != State::kPreparing) return;
+      ++stats_.preparations_cancelled;
+      live.outgoing.reset();
+      announce(live, NodeId());
+      evaluate(live);
+      return;
+    }
+    live.lease_named = ports.clock->now();
     Duration in{0};
     if (const Forecast* f = forecast_of(live))
       in = std::max(f->at - ports.clock->now(), Duration{0});
-    ports.peers->send(
-        live.outgoing->target(),
-        wire::LeaseRenew{live.id, live.outgoing->attempt(), static_cast<std::uint32_t>(to_ms(in))});
+    ports.peers->send(target, wire::LeaseRenew{live.id, live.outgoing->attempt(),
+                                               static_cast<std::uint32_t>(to_ms(in))});
     renew_lease(live);
   });
 }

@@ -108,6 +108,7 @@ struct Session {
   Attempt release_attempt;
   int releases = 0;                           // sent without an acknowledgement
   TimePoint expected_at{};                    // predicted handover, at the target
+  TimePoint lease_named{};                    // at the source: when a frame last renewed the lease
   std::map<NodeId, TokenPosition> mirrors;    // ids told (rule 16)
   std::map<NodeId, TimePoint> refused_until;  // targets that refused
 

@@ -10,7 +10,7 @@ import sys
 import time
 import unittest
 
-from crash_test import REQUEST, Stream
+from crash_test import REQUEST, Stream, prompt
 from support import ClusterTest, http, wait_for
 
 ENGINE = "fake"
@@ -62,13 +62,13 @@ class PingPong(ClusterTest):
         self.ue = self.gnbs.start_ue("ue-1", CELLS[0])
         self.seq = 0
         # One short session first, so that what is allocated once is there.
-        warm = Stream(self.ue, dict(REQUEST, stream=True, max_tokens=20))
+        warm = Stream(self.ue, dict(REQUEST, messages=prompt(12), stream=True, max_tokens=20))
         warm.start()
         warm.join(timeout=60)
         self.assertEqual(warm.done, 1)
         before = {gnb: self.state(gnb) for gnb in self.gnbs.names}
 
-        request = dict(REQUEST, stream=True, max_token_rate=20, max_tokens=600)
+        request = dict(REQUEST, messages=prompt(12), stream=True, max_token_rate=20, max_tokens=600)
         stream = Stream(self.ue, request)
         stream.start()
         wait_for(lambda: stream.times, 60, "the first token")
@@ -96,6 +96,7 @@ class PingPong(ClusterTest):
         after = wait_for(same, 15, f"everything freed (before: {before}, now: { {g: self.state(g) for g in before} })")
         for gnb in before:
             growth = after[gnb]["resident_kib"] - before[gnb]["resident_kib"]
+            print(f"{gnb}: resident {before[gnb]['resident_kib']} KiB before, {growth:+d} KiB after {HANDOVERS} handovers")
             self.assertLess(growth, 64 * 1024, gnb)
 
 

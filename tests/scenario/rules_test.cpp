@@ -308,6 +308,49 @@ TEST_F(Rules, r8_losing_the_source_extends_the_lease_once_to_the_predicted_hando
   EXPECT_EQ(ue.at, NodeId("a"));
 }
 
+TEST_F(Rules, r8_a_source_stops_relying_on_a_lease_that_it_cannot_renew) {
+  VirtualUe& ue = talk(600, 600);
+  world.predict(ue, "a", "b", 1s);
+  world.clock.run_for(700ms);
+  const auto peer_of_a = [&] { return world.node("a").sessions().front().peer; };
+  ASSERT_EQ(peer_of_a(), "b");
+  ASSERT_EQ(ue.announced, NodeId("b"));
+  const auto requests = world.count("a", "b", "HandoverRequest");
+  world.cut("a", "b");
+  world.clock.run_for(2s);
+  EXPECT_EQ(peer_of_a(), "b") << "the link may come back, and then it goes on";
+  world.clock.run_for(2s);
+  EXPECT_EQ(peer_of_a(), "") << "0.8 x 5 s after the last frame";
+  EXPECT_EQ(ue.announced, NodeId());
+  world.join("a", "b");
+  world.predict(ue, "a", "b", 1s);
+  world.clock.run_for(900ms);
+  EXPECT_EQ(world.count("a", "b", "HandoverRequest"), requests + 1);
+  EXPECT_EQ(peer_of_a(), "b");
+  world.hand_over(ue, "a", "b", 0s);
+  expect_whole(world, ue);
+  expect_nothing_left(world);
+}
+
+TEST_F(Rules, r8_a_handover_over_a_link_that_was_down_for_any_time_loses_no_token) {
+  for (const Duration down : {Duration(1s), Duration(3900ms), Duration(4100ms), Duration(6s)}) {
+    for (const Duration attach : {Duration(100ms), Duration(3950ms), Duration(4500ms)}) {
+      VirtualGnbs w({});
+      VirtualUe& ue = w.open("a", 300, [](auto& p) { p.max_tokens = 400; });
+      w.clock.run_for(2s);
+      w.predict(ue, "a", "b", 1s);
+      w.clock.run_for(700ms);
+      w.cut("a", "b");
+      w.clock.after(down, [&] { w.join("a", "b"); });
+      w.clock.run_for(attach);
+      w.hand_over(ue, "a", "b", 0s);
+      expect_whole(w, ue);
+      expect_nothing_left(w);
+      if (HasFailure()) FAIL() << "down " << to_ms(down) << " ms, attach " << to_ms(attach);
+    }
+  }
+}
+
 // --- 9: finished session ---
 
 TEST_F(Rules, r9_a_session_that_ends_around_the_handover_delivers_its_tail_once) {

@@ -1,7 +1,9 @@
 // Profile and self-test: measured on this machine, once, and kept.
 #include <fstream>
+#include <nlohmann/json.hpp>
 
 #include "engine_llama/measured_cache.h"
+#include "engine_llama/profiler.h"
 #include "session.h"
 
 namespace pallas::test {
@@ -49,6 +51,47 @@ TEST_F(Measuring, an_engine_measures_itself_once_and_claims_what_it_proved) {
   EXPECT_LT(end - measured, measured - begin);
   EXPECT_EQ((*second)->info().profile.decode_step(1, 300), profile.decode_step(1, 300));
   EXPECT_EQ((*second)->info().profile.chunk_tokens, profile.chunk_tokens);
+}
+
+TEST_F(Measuring, a_disturbed_profile_is_measured_again_by_a_later_start) {
+  engine::LlamaConfig config = test_config();
+  config.measured.reset();
+  config.cache_dir = dir_;
+  const engine::Post nowhere = [](std::unique_ptr<engine::Task>) {};
+  ASSERT_TRUE(engine::make_llama_engine(config, nowhere));
+  const auto files = std::filesystem::directory_iterator(dir_);
+  const auto file = std::find_if(begin(files), end(files), [](const auto& entry) {
+    return entry.path().extension() == ".json";
+  });
+  ASSERT_NE(file, end(files));
+  // What a start on a busy machine would have left: a tenth of the speed, and it knows.
+  std::ifstream in(file->path());
+  auto kept = nlohmann::json::parse(in);
+  kept["disturbed"] = true;
+  for (auto& point : kept["profile"]["decode"]) point["step_s"] = 1.0;
+  std::ofstream(file->path()) << kept;
+
+  auto young = engine::make_llama_engine(config, nowhere);
+  ASSERT_TRUE(young);
+  EXPECT_EQ((*young)->info().profile.decode_step(1, 0), Seconds(1)) << "good enough for a while";
+  std::filesystem::last_write_time(
+      file->path(), std::filesystem::file_time_type::clock::now() - std::chrono::hours(1));
+  auto old = engine::make_llama_engine(config, nowhere);
+  ASSERT_TRUE(old);
+  EXPECT_LT((*old)->info().profile.decode_step(1, 0), Seconds(1));
+  EXPECT_TRUE((*old)->info().capabilities.exact_attach);
+}
+
+TEST_F(Measuring, of_two_profiles_the_shorter_cost_of_each_point_holds) {
+  engine::Profile slow = test_measured().profile;
+  engine::Profile fast = slow;
+  slow.decode.front().step = Seconds(2);
+  fast.prefill.front().per_token = Seconds(1);
+  const engine::Profile both = engine::shorter_of(slow, fast);
+  EXPECT_EQ(both.decode.front().step, fast.decode.front().step);
+  EXPECT_EQ(both.prefill.front().per_token, slow.prefill.front().per_token);
+  fast.chunk_tokens *= 2;
+  EXPECT_EQ(engine::shorter_of(slow, fast).decode.front().step, Seconds(2));
 }
 
 TEST_F(Measuring, a_cache_of_another_key_or_damaged_is_no_cache) {

@@ -376,7 +376,7 @@ TEST_F(ApiTest, the_operators_key_guards_what_is_the_operators) {
     other.handle(request, kept);
     return kept.response->status;
   };
-  for (const char* path : {"/v1/sessions", "/v1/handovers"}) {
+  for (const char* path : {"/v1/sessions", "/v1/handovers", "/v1/engine"}) {
     EXPECT_EQ(status_of_call({"GET", path, "", {}, ""}), 401);
     EXPECT_EQ(status_of_call({"GET", path, "", {{"Authorization", "Bearer kex"}}, ""}), 401);
     EXPECT_EQ(status_of_call({"GET", path, "", {{"Authorization", "Bearer key"}}, ""}), 200);
@@ -384,6 +384,20 @@ TEST_F(ApiTest, the_operators_key_guards_what_is_the_operators) {
   const auto session = "/v1/sessions/" + kSession;
   EXPECT_EQ(status_of_call({"DELETE", session, "", {}, ""}), 401);
   EXPECT_EQ(status_of_call({"DELETE", session, "", with_token, ""}), 200);
+}
+
+TEST_F(ApiTest, the_engine_says_what_it_costs_and_what_is_exact_in_it) {
+  backend.info_.profile.chunk_tokens = 32;
+  backend.info_.profile.prefill = {{16, Seconds(0.004)}, {516, Seconds(0.005)}};
+  backend.info_.profile.decode = {{1, 0, Seconds(0.0125)}};
+  backend.info_.capabilities.exact_attach = true;
+  send("GET", "/v1/engine");
+  EXPECT_EQ(status(), 200);
+  EXPECT_TRUE(body_has(R"({"model":"tiny","slots":0,"context_tokens":1000,)"));
+  EXPECT_TRUE(body_has(R"("prefill":[{"depth":16,"per_token_s":0.004},{"depth":516,)"));
+  EXPECT_TRUE(body_has(R"("decode":[{"batch":1,"depth":0,"step_s":0.0125}])"));
+  EXPECT_TRUE(body_has(R"("exact_chunked_prompt":false,"exact_chunked_generated":false,)"
+                       R"("exact_single_step":false,"exact_attach":true)"));
 }
 
 TEST_F(ApiTest, models_are_listed) {
