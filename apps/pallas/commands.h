@@ -11,7 +11,10 @@ int gnb_command(std::vector<std::string> args);
 int ue_command(std::vector<std::string> args);
 int drive_command(std::vector<std::string> args);
 int demo_command(std::vector<std::string> args);
+int experiment_command(std::vector<std::string> args);
 int model_command(std::vector<std::string> args);
+int plan_command(std::vector<std::string> args);
+int sim_command(std::vector<std::string> args);
 
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;

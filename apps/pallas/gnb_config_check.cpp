@@ -69,6 +69,9 @@ Status check_cells(const GnbConfig& config) {
       return wrong("mirrors", "'" + name.value + "' is not a peer");
     }
   }
+  if (!config.node.fallback.value.empty() && !config.peers.contains(config.node.fallback)) {
+    return wrong("fallback", "'" + config.node.fallback.value + "' is not a peer");
+  }
   if (!std::isfinite(config.cell_size_m) || config.cell_size_m <= 0) {
     return wrong("cell_size_m", "must be above 0");
   }

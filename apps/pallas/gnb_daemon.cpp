@@ -116,19 +116,19 @@ Result<std::unique_ptr<mobility::CellLayout>> make_cells(const GnbConfig& config
   return mobility::make_nearest_site_cells(std::move(sites));
 }
 
-Result<std::optional<net::RateTrace>> make_pacing(const GnbConfig& config) {
+Result<std::optional<kv::RateTrace>> make_pacing(const GnbConfig& config) {
   if (!config.goodput_trace.empty()) {
     const auto csv = read_text_file(config.goodput_trace, 16u << 20);
     if (!csv) return fail(csv.error().code, "goodput_trace: " + csv.error().message);
-    auto trace = net::RateTrace::parse(*csv);
+    auto trace = kv::RateTrace::parse(*csv);
     if (!trace) {
       return fail(trace.error().code,
                   "goodput_trace: " + config.goodput_trace + ": " + trace.error().message);
     }
     return std::optional(std::move(*trace));
   }
-  if (config.goodput_mbps <= 0) return std::optional<net::RateTrace>();
-  auto rate = net::RateTrace::constant(BytesPerSecond::from_mbps(config.goodput_mbps));
+  if (config.goodput_mbps <= 0) return std::optional<kv::RateTrace>();
+  auto rate = kv::RateTrace::constant(BytesPerSecond::from_mbps(config.goodput_mbps));
   if (!rate) return Failure(rate.error());
   return std::optional(std::move(*rate));
 }

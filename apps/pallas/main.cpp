@@ -21,6 +21,9 @@ constexpr Command kCommands[] = {
     {"gnb", "serve a model at one gNB, and its sessions as they move", pallas::app::gnb_command},
     {"ue", "a local OpenAI endpoint that follows its sessions", pallas::app::ue_command},
     {"drive", "replay a trajectory: post positions and handovers", pallas::app::drive_command},
+    {"plan", "show what each scheme would do about one handover", pallas::app::plan_command},
+    {"experiment", "make a table or figure of the papers again", pallas::app::experiment_command},
+    {"sim", "run a scenario of many cells and users on virtual time", pallas::app::sim_command},
     {"model", "prepare the model file, or show it", pallas::app::model_command},
 };
 
@@ -30,7 +33,7 @@ void print_help(std::FILE* to) {
       "Usage: pallas COMMAND [OPTIONS]\n\nCommands:\n",
       to);
   for (const auto& command : kCommands) {
-    std::fprintf(to, "  %-7s %s\n", command.name, command.summary);
+    std::fprintf(to, "  %-10s %s\n", command.name, command.summary);
   }
   std::fputs(
       "\n'pallas COMMAND --help' shows the options of a command, with examples.\n"

@@ -37,9 +37,9 @@ class Timer {
   void arm_at(TimePoint when, std::function<void()> callback) {
     cancel();
     when_ = when;
-    id_ = clock_->at(when, [this, call = std::move(callback)] {
+    id_ = clock_->at(when, [this, call = std::move(callback)]() mutable {
       id_ = 0;
-      auto run = call;  // the callback may re-arm or destroy this timer
+      const auto run = std::move(call);  // the callback may re-arm or destroy this timer
       run();
     });
   }

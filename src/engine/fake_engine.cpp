@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 namespace pallas::engine {
 namespace {
@@ -169,6 +170,11 @@ void FakeEngine::turn() {
   if (!answering_) return;
   busy_ = true;
   news_ = false;
+  // The first command pays for loading the model.
+  if (!std::exchange(loaded_, true) && info().profile.load > Seconds(0)) {
+    run_phase(info().profile.load, [this](Duration) { turn(); });
+    return;
+  }
   // Event handlers give commands and take slots away, so nothing is iterated but copies of ids.
   for (const SlotId id : slot_ids()) settle(id);
   if (begin_transfer()) return;

@@ -162,6 +162,7 @@ class FakeEngine : public Engine {
   std::map<SlotId, std::unique_ptr<Slot>> slots_;
   std::uint64_t last_slot_ = 0;
   SlotId last_prefilled_;       // chunks go round
+  bool loaded_ = false;         // profile.load was waited for
   bool busy_ = false;           // a phase is running
   bool news_ = false;           // commands came while busy
   Duration transferred_{0};     // since the last step

@@ -1,52 +1,56 @@
 #include "engine/profile.h"
 
 #include <algorithm>
-#include <span>
 #include <string_view>
 
 namespace pallas::engine {
 namespace {
 
-// Piecewise linear through (x, y), constant beyond the ends, 0 without points. Two points at the
-// same x: the later one counts from there on.
-struct CurvePoint {
-  double x = 0;
-  double y = 0;
+// Piecewise linear through the points (x, y), constant beyond the ends, 0 without points. Two
+// points at the same x: the later one counts from there on. Points come one by one, x ascending.
+class Interpolation {
+ public:
+  explicit Interpolation(double x) : x_(x) {}
+  void point(double x, double y) {
+    if (!any_ || x <= x_) {
+      value_ = y;
+    } else if (!past_) {
+      value_ = last_y_ + (y - last_y_) * (x_ - last_x_) / (x - last_x_);
+    }
+    past_ = x > x_;
+    any_ = true;
+    last_x_ = x;
+    last_y_ = y;
+  }
+  double value() const { return value_; }
+
+ private:
+  double x_;
+  double value_ = 0;
+  double last_x_ = 0, last_y_ = 0;
+  bool any_ = false;
+  bool past_ = false;
 };
 
-double value_at(std::span<const CurvePoint> curve, double x) {
-  if (curve.empty()) return 0;
-  if (x <= curve.front().x) return curve.front().y;
-  for (std::size_t i = 1; i < curve.size(); ++i) {
-    const CurvePoint& a = curve[i - 1];
-    const CurvePoint& b = curve[i];
-    if (x < b.x) return a.y + (b.y - a.y) * (x - a.x) / (b.x - a.x);
-  }
-  return curve.back().y;
+double prefill_at(const Profile& profile, double depth) {
+  Interpolation curve(depth);
+  for (const auto& p : profile.prefill) curve.point(p.depth, p.per_token.count());
+  return curve.value();
 }
 
-double integral(std::span<const CurvePoint> curve, double from, double to) {
+double integral(const Profile& profile, double from, double to) {
   double sum = 0;
   double x = from;
   const auto add_up_to = [&](double next) {
     // Exact: the curve is linear between x and next.
-    sum += (next - x) * (value_at(curve, x) + value_at(curve, next)) / 2;
+    sum += (next - x) * (prefill_at(profile, x) + prefill_at(profile, next)) / 2;
     x = next;
   };
-  for (const CurvePoint& p : curve) {
-    if (p.x > x && p.x < to) add_up_to(p.x);
+  for (const auto& p : profile.prefill) {
+    if (p.depth > x && p.depth < to) add_up_to(p.depth);
   }
   if (to > x) add_up_to(to);
   return sum;
-}
-
-std::vector<CurvePoint> prefill_curve(const Profile& profile) {
-  std::vector<CurvePoint> curve;
-  curve.reserve(profile.prefill.size());
-  for (const auto& p : profile.prefill) {
-    curve.push_back({static_cast<double>(p.depth), p.per_token.count()});
-  }
-  return curve;
 }
 
 template <class T>
@@ -84,12 +88,12 @@ class FirstDifference {
 
 Seconds Profile::prefill_time(TokenPosition from, TokenPosition to) const {
   if (from >= to) return Seconds(0);
-  return Seconds(integral(prefill_curve(*this), from, to));
+  return Seconds(integral(*this, from, to));
 }
 
 TokensPerSecond Profile::prefill_rate(TokenPosition from, TokenPosition to) const {
   if (from >= to) {  // the limit of an ever shorter range
-    const double per_token = value_at(prefill_curve(*this), from);
+    const double per_token = prefill_at(*this, from);
     return TokensPerSecond(per_token > 0 ? 1 / per_token : 0);
   }
   const double seconds = prefill_time(from, to).count();
@@ -97,16 +101,16 @@ TokensPerSecond Profile::prefill_rate(TokenPosition from, TokenPosition to) cons
 }
 
 Seconds Profile::decode_step(std::uint32_t batch, TokenPosition depth) const {
-  std::vector<CurvePoint> by_batch;    // at this depth
-  std::vector<CurvePoint> over_depth;  // of one batch size
+  Interpolation by_batch(std::max<std::uint32_t>(batch, 1));
+  Interpolation over_depth(depth);  // of one batch size
   for (std::size_t i = 0; i < decode.size(); ++i) {
-    over_depth.push_back({static_cast<double>(decode[i].depth), decode[i].step.count()});
+    over_depth.point(decode[i].depth, decode[i].step.count());
     if (i + 1 == decode.size() || decode[i + 1].batch != decode[i].batch) {
-      by_batch.push_back({static_cast<double>(decode[i].batch), value_at(over_depth, depth)});
-      over_depth.clear();
+      by_batch.point(decode[i].batch, over_depth.value());
+      over_depth = Interpolation(depth);
     }
   }
-  return Seconds(value_at(by_batch, std::max<std::uint32_t>(batch, 1)));
+  return Seconds(by_batch.value());
 }
 
 Status check_compatible(const CompatibilityRecord& ours, const CompatibilityRecord& theirs) {

@@ -76,6 +76,7 @@ std::string handover_json(const node::HandoverReport& r) {
       .member("window_s", r.window_s)
       .member("early_s", r.early_s)
       .member("expected_sit_s", r.expected_sit_s)
+      .member("load_s", r.load_s)
       .member("tokens_total", r.tokens_total)
       .member("tokens_recomputed", r.tokens_recomputed)
       .member("tokens_replayed", r.tokens_replayed)

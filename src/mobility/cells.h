@@ -48,4 +48,14 @@ struct Site {
 // Nearest-site (Voronoi) cells. At least one site, distinct names and positions, finite.
 Result<std::unique_ptr<CellLayout>> make_nearest_site_cells(std::vector<Site> sites);
 
+// [x, x + width) by [y, y + height).
+struct Rectangle {
+  CellId cell;
+  double x_m = 0, y_m = 0;
+  double width_m = 0, height_m = 0;
+};
+// Cells given one by one; outside of all of them there is no cell (an empty name). At least one;
+// distinct names, finite, positive sizes; kInvalidArgument names the two that overlap.
+Result<std::unique_ptr<CellLayout>> make_rectangle_cells(std::vector<Rectangle> rectangles);
+
 }  // namespace pallas::mobility

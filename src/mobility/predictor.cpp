@@ -1,5 +1,6 @@
 #include "mobility/predictor.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 
@@ -50,6 +51,14 @@ std::optional<Crossing> CvhPredictor::predict(const PositionReport& latest,
   // Below it a heading means nothing; the negation also turns away NaN.
   if (!v || !(std::hypot(v->x, v->y) >= options_.min_speed_mps)) return std::nullopt;
   return cells_.first_crossing({latest.x_m, latest.y_m}, v->x, v->y, options_.horizon);
+}
+
+Seconds CvhPredictor::sigma(const PositionReport& latest, const PositionReport* previous,
+                            Seconds in) const {
+  const std::optional<Velocity> v = velocity(latest, previous);
+  const double speed = std::max(v ? std::hypot(v->x, v->y) : 0.0, options_.min_speed_mps);
+  return std::min(in / 2,
+                  Seconds(options_.acceleration_mps2 * in.count() * in.count() / (2 * speed)));
 }
 
 }  // namespace pallas::mobility

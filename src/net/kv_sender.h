@@ -6,8 +6,8 @@
 #include <functional>
 
 #include "base/clock.h"
+#include "kv/goodput_meter.h"
 #include "net/connection.h"
-#include "net/goodput_meter.h"
 #include "net/pacer.h"
 
 namespace pallas::net {
@@ -34,7 +34,7 @@ class KvSender {
   std::uint64_t credit() const { return credit_; }
   std::uint64_t frames_sent() const { return frames_sent_; }
   std::uint64_t bytes_sent() const { return bytes_sent_; }
-  const GoodputMeter& goodput() const { return meter_; }
+  const kv::GoodputMeter& goodput() const { return meter_; }
 
  private:
   struct Frame {
@@ -51,7 +51,7 @@ class KvSender {
 
   Clock& clock_;
   Pacer pacer_;
-  GoodputMeter meter_;
+  kv::GoodputMeter meter_;
   std::uint64_t block_bytes_;
   std::function<void()> drained_;
   Timer pace_timer_;

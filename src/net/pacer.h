@@ -1,17 +1,17 @@
 #pragma once
-// Spaces what is sent so that it flows at a RateTrace's rate. Pure: time comes in.
+// Spaces what is sent so that it flows at a kv::RateTrace's rate. Pure: time comes in.
 
 #include <optional>
 
 #include "base/units.h"
-#include "net/rate_trace.h"
+#include "kv/rate_trace.h"
 
 namespace pallas::net {
 
 class Pacer {
  public:
   // Without a trace nothing waits. The trace begins at `origin`.
-  Pacer(std::optional<RateTrace> trace, TimePoint origin)
+  Pacer(std::optional<kv::RateTrace> trace, TimePoint origin)
       : trace_(std::move(trace)), origin_(origin), ready_at_(origin) {}
 
   // The sender had nothing to send until now: time that passed unused is lost.
@@ -29,7 +29,7 @@ class Pacer {
   // A busy thread's lateness; longer stalls do not turn into a burst.
   static constexpr Duration kCatchUp = std::chrono::milliseconds(50);
 
-  std::optional<RateTrace> trace_;
+  std::optional<kv::RateTrace> trace_;
   TimePoint origin_;
   TimePoint ready_at_;
 };

@@ -10,8 +10,8 @@
 #include <memory>
 
 #include "base/clock.h"
+#include "kv/rate_trace.h"
 #include "net/connection.h"
-#include "net/rate_trace.h"
 #include "node/ports.h"
 
 namespace pallas::net {
@@ -20,7 +20,7 @@ struct PeerConfig {
   NodeId name;
   std::string host;  // of its peer port; used only if we dial (our name is the smaller)
   std::uint16_t port = 0;
-  std::optional<RateTrace> pacing;  // of KV payload sent to it; none: as fast as it goes
+  std::optional<kv::RateTrace> pacing;  // of KV payload sent to it; none: as fast as it goes
   std::optional<BytesPerSecond> initial_goodput;  // until one is measured
 };
 

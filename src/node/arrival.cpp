@@ -162,6 +162,7 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
       after_target(*s);
       return {};
     case Role::kArriving:
+      s->relay_to.reset();
       if (s->incoming && !s->incoming->status_known()) claim(*s);
       pump_stream(*s);
       return {};
@@ -182,6 +183,7 @@ void Node::Impl::open_report(Session& s, const AttachRequest& request) {
   if (report.source.value.empty()) report.source = request.last_node;
   report.target = config.name;
   report.scheme = scheme_->name();
+  report.load_s = resident_ ? 0 : ports.engine->info().profile.load.count();
   if (s.role == Role::kPreparing && s.incoming) {
     report.prepared = true;
     const auto& plan = s.incoming->plan();
@@ -190,6 +192,7 @@ void Node::Impl::open_report(Session& s, const AttachRequest& request) {
     report.oracle = plan.oracle;
     report.window_s = plan.window_s;
     report.expected_sit_s = plan.expected_sit_s;
+    report.load_s = s.load.count();
     if (s.requested_at) report.request_ms = ms_since(s.attached_at, *s.requested_at);
     if (s.met_at) {
       report.fronts_met_ms = ms_since(s.attached_at, *s.met_at);
@@ -545,6 +548,11 @@ void Node::Impl::activate(Session& s) {
     return;
   }
   start_serving(s, std::max(s.due - ports.clock->now(), Duration{0}));
+  if (s.relay_to) {
+    // Taken over for a relay: no UE here, so no first token completes it.
+    tell_relay(s);
+    send_release(s);
+  }
   evaluate(s);
 }
 

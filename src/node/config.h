@@ -24,6 +24,10 @@ struct NodeConfig {
   Duration control_period{std::chrono::milliseconds(100)};
   Duration t_max{std::chrono::seconds(5)};                 // largest window, T_max
   Duration window_margin{std::chrono::milliseconds(300)};  // two-front starts this much earlier
+  // Windows take a prediction's sigma and confidence into account, where it has them.
+  bool use_uncertainty = true;
+  // Prepared in place of a target that refuses, and decodes for it then; empty: nobody is.
+  NodeId fallback;
   // A rate that nobody measured at that peer is taken at this share of the profile's: contention is
   // part of it, and too late costs a pause where too early costs only exposure. (0, 1]
   double unmeasured_rate = 0.85;

@@ -56,9 +56,17 @@ void Node::Impl::make_outgoing(Session& s, const NodeId& target, const kv::Trans
   s.source_port = std::make_unique<SourcePortOf>(ports, target, s.slot.value_or(engine::SlotId()));
   s.outgoing =
       std::make_unique<session::SourceHandover>(std::move(setup), s.log, s.front, *s.source_port);
-  PeerState& peer = peers_[target];
-  peer.seen_tokens = 0;
-  peer.seen_ns = 0;
+  s.seen = {};
+  s.seen.at = ports.clock->now();
+  s.stands_in_for = NodeId();
+  s.redirected = 0;
+  auto& attempts = peers_[target].attempts;
+  std::erase_if(attempts, [&](const SessionId& id) {
+    const Session* other = find(id);
+    return id == s.id || other == nullptr || !other->outgoing ||
+           other->outgoing->target() != target;
+  });
+  attempts.push_back(s.id);
 }
 
 void Node::Impl::start_preparation(Session& s, const NodeId& target, const kv::TransferPlan& plan,
@@ -79,7 +87,6 @@ void Node::Impl::start_preparation(Session& s, const NodeId& target, const kv::T
   request.token_rate = plan_input(s, target, expected_in, false).decode_rate.value;
   ++stats_.preparations_requested;
   ports.peers->send(target, std::move(request));
-  announce(s, target);
   s.lease_named = ports.clock->now();
   renew_lease(s);
 }
@@ -162,14 +169,26 @@ void Node::Impl::handle(const NodeId& peer, wire::PreparationProgress& m) {
     return;
   }
   PeerState& state = peers_[peer];
-  if (m.prefilled_tokens > state.seen_tokens && m.prefill_ns > state.seen_ns) {
-    const double tokens = m.prefilled_tokens - state.seen_tokens;
-    const double seconds = static_cast<double>(m.prefill_ns - state.seen_ns) * 1e-9;
+  Session::Seen& seen = s->seen;
+  const TimePoint now = ports.clock->now();
+  if (m.prefilled_tokens > seen.tokens && m.prefill_ns > seen.busy_ns) {
+    const double tokens = m.prefilled_tokens - seen.tokens;
+    const double seconds = static_cast<double>(m.prefill_ns - seen.busy_ns) * 1e-9;
     if (!state.prefill_rate) state.prefill_rate.emplace(config.ewma);
     state.prefill_rate->sample(tokens / seconds);
-    state.seen_tokens = m.prefilled_tokens;
-    state.seen_ns = m.prefill_ns;
+    // From one report to the next, with work left all the time, what was not spent on this session
+    // went to others. The first report has the way of the request in it.
+    if (seen.tokens > 0 && seen.unfinished) {
+      if (!state.contention) state.contention.emplace(config.ewma);
+      state.contention->sample(std::max(1.0, to_seconds(now - seen.at).count() / seconds));
+      state.contention_at = now;
+    }
+    seen.tokens = m.prefilled_tokens;
+    seen.busy_ns = m.prefill_ns;
+    seen.at = now;
+    state.resident = true;
   }
+  seen.unfinished = m.front < m.prefill_goal;
   s->outgoing->on_progress(m);
 }
 
@@ -213,8 +232,15 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverSuccess& m) {
       const bool known = s->outgoing && s->outgoing->target() == peer;
       const bool relay = m.relay || (known && s->outgoing->plan().relay);
       const bool again = s->holder == peer && s->epoch == m.epoch;
+      // Twice at most: where the stand-in lost what it had, decoding goes on here.
+      if (m.relay && has_stand_in(*s, peer) && s->outgoing->acknowledged() &&
+          ++s->redirected <= 2) {
+        ports.peers->send(peer, wire::Moved{s->id, s->outgoing->target(), s->epoch, snapshot(*s)});
+        return;
+      }
       if (!again) claimed_by(*s, peer, m.epoch);
       if (relay) {
+        if (!known) cancel_outgoing(*s, wire::Cause::kWrongTarget);
         lend_to(*s, peer);
         return;
       }
@@ -259,9 +285,20 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverSuccess& m) {
       ports.peers->send(peer, std::move(status));
       return;
     }
-    case Role::kMirror:
     case Role::kPreparing:
+      if (m.relay && s->incoming && s->incoming->attempt().counter != 0 &&
+          !s->incoming->plan().relay) {
+        decode_for(*s, peer, m.epoch);
+        return;
+      }
+      break;
     case Role::kArriving:
+      if (m.relay && s->relay_to == peer) {  // asked again
+        tell_relay(*s);
+        return;
+      }
+      break;
+    case Role::kMirror:
     case Role::kRelaying:
     case Role::kRetained:
     case Role::kMoved:
@@ -327,27 +364,6 @@ Duration Node::Impl::next_due(const Session& s) const {
   if (s.params.max_token_rate <= 0 || s.log.generated() == 0) return Duration{0};
   const Duration interval = to_duration(Seconds(1 / s.params.max_token_rate));
   return std::max(s.last_sampled + interval - ports.clock->now(), Duration{0});
-}
-
-// Rule 14: the UE is at `peer`, which only relays; decoding goes on here.
-void Node::Impl::lend_to(Session& s, const NodeId& peer) {
-  const bool anew = s.relay_to != peer;
-  s.relay_to = peer;
-  ++stats_.relays;
-  wire::TokenUpdate update;
-  update.session = s.id;
-  update.epoch = s.epoch;
-  update.first = s.log.size();
-  update.by = config.name;
-  update.finish = s.finish;
-  update.snapshot = snapshot(s);
-  ports.peers->send(peer, std::move(update));
-  if (anew) {
-    s.outgoing.reset();
-    s.lease.cancel();
-    s.elsewhere = peer;
-    evaluate(s);
-  }
 }
 
 void Node::Impl::handle(const NodeId& peer, wire::UeContextRelease& m) {

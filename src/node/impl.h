@@ -4,6 +4,7 @@
 //   serving.cpp    owner: requests, engine results, tokens to the UE
 //   departure.cpp  source: preparation, claim, release
 //   arrival.cpp    target: preparation, attach, pull, recovery
+//   fallback.cpp   where the target cannot: third node, relay, shared rates
 //   radio.cpp      RAN events, planning
 //   upkeep.cpp     stop, closed streams, peers up and down, loans
 
@@ -88,8 +89,12 @@ class Node::Impl : public engine::EngineEvents {
     bool up = false;
     double profiled_rate = 0;  // its own word (HandoverRequestAcknowledge), 0: not heard yet
     std::optional<plan::Ewma> prefill_rate;
-    TokenPosition seen_tokens = 0;  // of the running attempt's progress
-    std::uint64_t seen_ns = 0;
+    // Seconds that a prefill there takes for each that its engine spends on it (>= 1): what other
+    // work it has. Forgotten when old.
+    std::optional<plan::Ewma> contention;
+    TimePoint contention_at{};
+    bool resident = false;            // its model computes already: T_load is 0
+    std::vector<SessionId> attempts;  // sessions on the way to it, and some that were
   };
 
   // --- serving.cpp ---
@@ -114,7 +119,6 @@ class Node::Impl : public engine::EngineEvents {
   void freeze(Session& s);
   void stop_engine(Session& s);
   void frozen(Session& s);
-  void lend_to(Session& s, const NodeId& peer);
   Duration next_due(const Session& s) const;
   wire::SessionSnapshot snapshot(const Session& s) const;
   void handle(const NodeId& peer, wire::HandoverRequestAcknowledge& m);
@@ -167,6 +171,15 @@ class Node::Impl : public engine::EngineEvents {
   void arrived_finished(Session& s);
   wire::FinishReason finish_of(Session& s);
 
+  // --- fallback.cpp ---
+  int preparing_at(const PeerState& peer, const NodeId& name, const Session& besides) const;
+  bool may_ask(const Session& s, const NodeId& target) const;
+  NodeId prepared_for(const Session& s, const NodeId& target) const;
+  bool has_stand_in(const Session& s, const NodeId& target) const;
+  void lend_to(Session& s, const NodeId& peer);
+  void tell_relay(Session& s);
+  void decode_for(Session& s, const NodeId& relay, Epoch epoch);
+
   // --- radio.cpp ---
   void evaluate(Session& s);
   void evaluate_ue(const UeId& ue);
@@ -180,12 +193,10 @@ class Node::Impl : public engine::EngineEvents {
   void announce(Session& s, const NodeId& next);
 
   // --- upkeep.cpp ---
-  // Runs `action` on the session after `delay`, if it still exists then.
+  // Runs `action` on the session after `delay`. The timer is the session's own, so it ends with it.
   template <class Action>
-  void arm(Timer& timer, Duration delay, const Session& s, Action action) {
-    timer.arm(delay, [this, id = s.id, action] {
-      if (Session* live = find(id)) action(*live);
-    });
+  void arm(Timer& timer, Duration delay, Session& s, Action action) {
+    timer.arm(delay, [live = &s, action] { action(*live); });
   }
   void arm_log_life(Session& s);
   Session* find(const SessionId& id) const;
@@ -202,18 +213,19 @@ class Node::Impl : public engine::EngineEvents {
   void begin_grace(Session& s);
   void housekeeping();
   bool stale(const Session& s, Epoch epoch, const NodeId& peer) const;
-  std::uint64_t staged_bytes() const;
 
   std::function<std::uint64_t()> random_;
+  std::uint64_t staged_bytes_ = 0;  // of all sessions, which keep it
   std::unique_ptr<plan::Scheme> scheme_;
   std::unordered_map<SessionId, std::unique_ptr<Session>> sessions_;
   std::unordered_map<engine::SlotId, Session*> by_slot_;
   std::unordered_map<StreamId, Session*> by_stream_;
   std::multimap<UeId, Session*> by_ue_;
-  std::map<UeId, UeState> ues_;
+  std::unordered_map<UeId, UeState> ues_;
   std::map<NodeId, PeerState> peers_;
   std::uint64_t attempt_counter_ = 0;
   NodeStats stats_;
+  bool resident_ = false;  // the engine has computed: the model is loaded
   wire::Compatibility compatibility_;
   Timer housekeeping_timer_;
 };

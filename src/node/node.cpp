@@ -131,7 +131,7 @@ NodeStats Node::Impl::stats() const {
         break;
     }
   }
-  stats.staged_bytes = staged_bytes();
+  stats.staged_bytes = staged_bytes_;
   stats.free_slots = ports.engine->free_slots();
   return stats;
 }

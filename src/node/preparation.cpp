@@ -71,6 +71,7 @@ void Node::Impl::begin_incoming(Session& s, const NodeId& source, const Attempt&
   setup.exact_available = exact;
   setup.exact_generated_chunks = info.capabilities.exact_chunked_generated;
   setup.run_tokens = std::max<TokenPosition>(2 * info.profile.chunk_tokens, 2);
+  setup.block_tokens = info.geometry.block_tokens;
   setup.step = info.profile.decode_step(1, s.log.size());
   setup.prefill_per_token =
       info.profile.prefill_time(0, s.log.size()) / static_cast<double>(s.log.size());
@@ -211,6 +212,7 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverRequest& m) {
   s->elsewhere = peer;
   s->incoming_boot = peers_[peer].boot;
   s->requested_at = ports.clock->now();
+  s->load = resident_ ? Seconds(0) : info.profile.load;
   s->expected_at =
       ports.clock->now() + to_duration(Seconds(std::clamp(m.plan.expected_in_s, 0., 3600.)));
   s->log_life.cancel();
@@ -308,7 +310,7 @@ void Node::Impl::handle(const NodeId& peer, wire::TokenUpdate& m) {
   if (m.first > s->log.size()) return;  // a gap: the next snapshot closes it
   s->finish = m.finish;
   if (!relays) {
-    become_mirror(*s);  // its life starts anew
+    arm_log_life(*s);  // anew
     return;
   }
   s->repeat.cancel();
@@ -338,7 +340,7 @@ void Node::Impl::on_kv(const NodeId& peer, const wire::KvBlock& header, kv::Byte
                                                header.session});
     return;
   }
-  if (staged_bytes() + rows.size() > config.max_staged_bytes ||
+  if (staged_bytes_ + rows.size() > config.max_staged_bytes ||
       s->staged.bytes() + rows.size() > config.max_staged_bytes_session) {
     ++stats_.kv_blocks_refused;
     return;  // what is missing later is rebuilt after kStall

@@ -12,6 +12,8 @@ namespace {
 
 // A prediction made here from positions holds until the next few positions must have come.
 constexpr Duration kPositionValid = std::chrono::seconds(2);
+// How busy a peer was says this long how busy it is.
+constexpr Duration kContentionValid = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -64,9 +66,11 @@ Status Node::Impl::on_position(const mobility::PositionReport& report) {
   // A vehicle that stands still says nothing new: the last prediction lasts as long as it is valid.
   if (crossing && !node_of(crossing->to).value.empty()) {
     const TimePoint now = ports.clock->now();
-    ue.forecast = Forecast{crossing->to,         now + to_duration(crossing->in),
-                           now + kPositionValid, std::nullopt,
-                           std::nullopt,         false};
+    const mobility::PositionReport* previous = ue.previous ? &*ue.previous : nullptr;
+    ue.forecast = Forecast{
+        crossing->to,         now + to_duration(crossing->in),
+        now + kPositionValid, to_duration(predictor.sigma(*ue.last, previous, crossing->in)),
+        std::nullopt,         false};
   }
   evaluate_ue(report.ue);
   return {};
@@ -98,10 +102,13 @@ Status Node::Impl::on_handover(const mobility::HandoverEvent& event) {
         s->executing = target;
         s->writing = false;
         s->plan_again.cancel();
-        if (!s->outgoing || s->outgoing->target() != target ||
-            s->outgoing->state() == session::SourceHandover::State::kCancelling) {
+        if (has_stand_in(*s, target)) {
+          // The fallback goes on preparing; the target will relay.
+        } else if (!s->outgoing || s->outgoing->target() != target ||
+                   s->outgoing->state() == session::SourceHandover::State::kCancelling) {
           const auto input = plan_input(*s, target, Duration{0}, true);
           start_preparation(*s, target, scheme_->decide(input).plan, Duration{0}, false);
+          announce(*s, target);
         }
         begin_grace(*s);
         break;
@@ -156,11 +163,22 @@ plan::PlanInput Node::Impl::plan_input(const Session& s, const NodeId& target, D
   input.kv_bytes_per_token = info.geometry.bytes_per_token();
   double rate = info.profile.prefill_rate(0, std::max<TokenPosition>(input.context, 1)).value;
   std::optional<double> measured;
+  double prefill_share = 1, link_share = 1;
+  input.load = info.profile.load;  // all gNBs are taken to load alike
   if (auto it = peers_.find(target); it != peers_.end()) {
-    if (it->second.profiled_rate > 0) rate = it->second.profiled_rate;
-    if (it->second.prefill_rate) measured = it->second.prefill_rate->value();
+    const PeerState& peer = it->second;
+    if (peer.profiled_rate > 0) rate = peer.profiled_rate;
+    if (peer.prefill_rate) measured = peer.prefill_rate->value();
+    if (peer.resident) input.load = Seconds(0);
+    // Effective rates: this session is one more at the target and on the way to it.
+    const int others = preparing_at(peer, target, s);
+    link_share = 1 + others;
+    const bool fresh = ports.clock->now() - peer.contention_at < kContentionValid;
+    const double seen = fresh && peer.contention ? peer.contention->value().value_or(1) : 1;
+    prefill_share = others > 0 ? 1 + std::max<double>(others, seen) : seen;
   }
-  input.prefill_rate = TokensPerSecond(measured.value_or(rate * config.unmeasured_rate));
+  input.prefill_rate =
+      TokensPerSecond(measured.value_or(rate * config.unmeasured_rate) / prefill_share);
   const Seconds step = info.profile.decode_step(1, s.log.size());
   input.decode_rate = TokensPerSecond(step.count() > 0 ? 1 / step.count() : 0);
   if (s.params.max_token_rate > 0) {
@@ -168,9 +186,9 @@ plan::PlanInput Node::Impl::plan_input(const Session& s, const NodeId& target, D
   }
   input.goodput = ports.peers->goodput(target);
   if (!input.goodput) input.goodput = config.initial_goodput;
+  if (input.goodput) input.goodput->value /= link_share;
   input.remaining = to_seconds(std::max(remaining, Duration{0}));
   input.at_handover = at_handover;
-  input.load = info.profile.load;
   input.activation = step;
   input.recompute_prompt_only = s.params.consistency != wire::Consistency::kFast &&
                                 !info.capabilities.exact_chunked_generated;
@@ -178,6 +196,11 @@ plan::PlanInput Node::Impl::plan_input(const Session& s, const NodeId& target, D
   input.step = to_seconds(config.control_period);
   input.t_max = to_seconds(config.t_max);
   input.margin = to_seconds(config.window_margin);
+  const Forecast* forecast = forecast_of(s);
+  if (config.use_uncertainty && forecast != nullptr && !at_handover) {
+    if (forecast->sigma) input.sigma = to_seconds(*forecast->sigma);
+    input.confidence = forecast->confidence;
+  }
   return input;
 }
 
@@ -219,7 +242,8 @@ void Node::Impl::evaluate(Session& s) {
     if (preparing) cancel_outgoing(s, wire::Cause::kWithdrawn);
     return;
   }
-  if (preparing && s.outgoing->target() == target) {
+  const NodeId prepare = prepared_for(s, target);
+  if (preparing && s.outgoing->target() == prepare) {
     // Triggered: a one-way transition for this target. Look again when the prediction expires.
     const Duration valid = forecast->valid_until - ports.clock->now();
     arm(s.plan_again, valid + std::chrono::milliseconds(1), s,
@@ -231,14 +255,14 @@ void Node::Impl::evaluate(Session& s) {
 
   const TimePoint now = ports.clock->now();
   Duration again = config.control_period;
-  const auto refused = s.refused_until.find(target);
-  const bool may =
-      ports.peers->is_up(target) && (refused == s.refused_until.end() || refused->second <= now);
-  const auto input = plan_input(s, target, forecast->at - now, false);
+  const bool may = may_ask(s, prepare);
+  const auto input = plan_input(s, prepare, forecast->at - now, false);
   if (may && plan::check(input)) {
     const plan::Decision decision = scheme_->decide(input);
     if (decision.trigger) {
-      start_preparation(s, target, decision.plan, forecast->at - now, forecast->oracle);
+      start_preparation(s, prepare, decision.plan, forecast->at - now, forecast->oracle);
+      if (prepare != target) s.stands_in_for = target;
+      announce(s, target);
       again = forecast->valid_until - now + std::chrono::milliseconds(1);
     } else {
       const Duration look = to_duration(decision.look_again);

@@ -34,6 +34,7 @@ struct HandoverReport {
   double window_s = 0;  // planned T_w
   double early_s = 0;   // T_early: from the moment the fronts met to the attach
   double expected_sit_s = 0;
+  double load_s = 0;                    // T_load: the model had to be loaded here first
   TokenPosition tokens_total = 0;       // n
   TokenPosition tokens_recomputed = 0;  // prefilled at the target
   TokenPosition tokens_replayed = 0;    // one per step

@@ -88,7 +88,7 @@ void Node::Impl::sync_text(Session& s) {
   while (s.texts.size() < s.log.generated()) {
     const auto index = static_cast<TokenIndex>(s.texts.size());
     auto out = s.assembler.push(ports.text->piece(s.log.generated_at(index)));
-    s.texts.push_back(std::move(out.text));
+    s.texts.push_back(out.text);
   }
 }
 
@@ -103,6 +103,7 @@ void Node::Impl::on_prefilled(engine::SlotId slot, TokenPosition front, Duration
   if (s == nullptr) return;
   const TokenPosition before = s->front;
   s->front = front;
+  resident_ = true;
   if (s->incoming) {
     stats_.tokens_recomputed += front - std::min(before, front);
     s->incoming->on_front(front, busy);
@@ -138,12 +139,13 @@ void Node::Impl::on_sampled(engine::SlotId slot, const engine::Sampled& token) {
     return;
   }
   ++stats_.tokens_sampled;
+  resident_ = true;
   s->log.append(token.id, config.name);
   s->front = token.position;
   s->last_sampled = ports.clock->now();
 
   auto out = s->assembler.push(ports.text->piece(token.id));
-  s->texts.push_back(std::move(out.text));
+  s->texts.push_back(out.text);
   wire::FinishReason finish = wire::FinishReason::kNone;
   if (out.stop || token.end_of_generation) {
     finish = wire::FinishReason::kStop;

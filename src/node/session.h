@@ -28,6 +28,7 @@
 #include "session/staged_rows.h"
 #include "session/target_handover.h"
 #include "session/text_assembler.h"
+#include "session/text_pieces.h"
 #include "session/token_log.h"
 #include "wire/messages.h"
 
@@ -48,12 +49,12 @@ std::string_view to_string(Role role);
 
 struct Session {
   Session(SessionId session, wire::SessionParams request, session::TokenLog ids, Clock& clock,
-          const kv::Geometry& geometry)
+          const kv::Geometry& geometry, std::uint64_t& staged_in_all)
       : id(std::move(session)),
         params(std::move(request)),
         log(std::move(ids)),
         assembler(params.stop),
-        staged(geometry),
+        staged(geometry, &staged_in_all),
         lease(clock),
         loan(clock),
         log_life(clock),
@@ -66,7 +67,7 @@ struct Session {
   wire::SessionParams params;
   session::TokenLog log;
   session::TextAssembler assembler;
-  std::vector<std::string> texts;  // of each generated index, as the client sees it
+  session::TextPieces texts;  // of each generated index, as the client sees it
   Role role = Role::kMirror;
   bool resumable = false;
   wire::FinishReason finish = wire::FinishReason::kNone;
@@ -108,9 +109,20 @@ struct Session {
   Attempt release_attempt;
   int releases = 0;                           // sent without an acknowledgement
   TimePoint expected_at{};                    // predicted handover, at the target
+  Seconds load{0};                            // at the target: T_load when the request came
   TimePoint lease_named{};                    // at the source: when a frame last renewed the lease
   std::map<NodeId, TokenPosition> mirrors;    // ids told (rule 16)
   std::map<NodeId, TimePoint> refused_until;  // targets that refused
+  NodeId stands_in_for;  // `outgoing` prepares the fallback, since this target refused
+  int redirected = 0;    // claims of that target answered with the fallback's name
+
+  // The target's progress as last told, of the attempt that runs.
+  struct Seen {
+    TokenPosition tokens = 0;
+    std::uint64_t busy_ns = 0;
+    TimePoint at{};
+    bool unfinished = true;  // it had positions left to prefill
+  } seen;
 
   // Report of the arrival under way.
   std::optional<HandoverReport> report;

@@ -44,7 +44,7 @@ Session* Node::Impl::find(const engine::SlotId& slot) const {
 
 Session& Node::Impl::emplace(SessionId id, wire::SessionParams params, session::TokenLog log) {
   auto session = std::make_unique<Session>(id, std::move(params), std::move(log), *ports.clock,
-                                           ports.engine->info().geometry);
+                                           ports.engine->info().geometry, staged_bytes_);
   Session& s = *session;
   if (!s.params.ue.value.empty()) by_ue_.emplace(s.params.ue, &s);
   sessions_.emplace(std::move(id), std::move(session));
@@ -221,7 +221,11 @@ void Node::Impl::on_peer_up(const PeerHello& hello) {
   peer.boot = hello.boot;
   peer.compatibility = hello.compatibility;
   peer.up = true;
-  if (rebooted) peer.prefill_rate.reset();
+  if (rebooted) {
+    peer.prefill_rate.reset();
+    peer.contention.reset();
+    peer.resident = false;
+  }
 
   std::vector<SessionId> ids;
   for (auto& [id, s] : sessions_) ids.push_back(id);
@@ -276,9 +280,15 @@ void Node::Impl::on_peer_down(const NodeId& down) {
 }
 
 void Node::Impl::on_kv_drained(const NodeId& peer) {
-  for (auto& [id, s] : sessions_) {
-    if (s->outgoing && s->outgoing->target() == peer) s->outgoing->on_drained();
+  const auto found = peers_.find(peer);
+  if (found == peers_.end()) return;
+  auto& attempts = found->second.attempts;
+  for (const SessionId& id : attempts) {
+    Session* s = find(id);
+    if (s != nullptr && s->outgoing && s->outgoing->target() == peer) s->outgoing->on_drained();
   }
+  // Sessions take turns: whoever was asked first is asked last the next time.
+  if (attempts.size() > 1) std::rotate(attempts.begin(), attempts.begin() + 1, attempts.end());
 }
 
 std::vector<wire::HeldAttempt> Node::Impl::held_from(const NodeId& peer) const {
@@ -291,12 +301,6 @@ std::vector<wire::HeldAttempt> Node::Impl::held_from(const NodeId& peer) const {
   std::sort(held.begin(), held.end(),
             [](const auto& a, const auto& b) { return a.session < b.session; });
   return held;
-}
-
-std::uint64_t Node::Impl::staged_bytes() const {
-  std::uint64_t sum = 0;
-  for (const auto& [id, s] : sessions_) sum += s->staged.bytes();
-  return sum;
 }
 
 // A waiting UE sees that its stream lives.

@@ -44,11 +44,19 @@ WindowCost window_cost(const PlanInput& input, Seconds window);
 
 // T_limit = min(T_max, T_rem).
 Seconds window_limit(const PlanInput& input);
-// Algorithm 1: the first best of {0, step, 2 step, ..., T_limit}.
+// Algorithm 1: the first best of {0, step, 2 step, ..., T_limit}. Of the expected objective where
+// the prediction says how good it is (plan/uncertainty.h).
 Seconds pallas_window_by_grid(const PlanInput& input);
 // The same optimum in closed form, O(1). Under recompute_prompt_only
 // the objective has more kinks, and this is the grid.
 Seconds pallas_window(const PlanInput& input);
+
+// One control cycle for one session, without allocating: what the scheme `pallas` would do.
+struct WindowDecision {
+  Seconds window{0};
+  bool trigger = false;
+};
+WindowDecision decide_window(const PlanInput& input);
 
 // Equation 10: bound on the time for which a target prepares in vain.
 Seconds waste_bound(Seconds t_max, Seconds early_error, Seconds available);

@@ -21,7 +21,8 @@ class Ctho final : public Scheme {
     decision.plan.send_begin = split.recompute;
     const double sent = tokens - split.recompute;
     decision.plan.order = sent > 0 ? kv::SendOrder::kOldestFirst : kv::SendOrder::kNothing;
-    expect(decision, input.activation + split.time, Seconds(0), kv_bytes(input, sent));
+    expect(decision, input.activation + split.time, Seconds(0), kv_bytes(input, sent),
+           split.recompute);
     return decision;
   }
 };

@@ -17,7 +17,7 @@ class Detour final : public Scheme {
     decision.plan.relay = true;
     // The next token comes one decode step after the last; T_0 is a target's.
     const double rate = input.decode_rate.value;
-    expect(decision, rate > 0 ? bounded(1 / rate) : input.activation, Seconds(0), 0);
+    expect(decision, rate > 0 ? bounded(1 / rate) : input.activation, Seconds(0), 0, 0);
     return decision;
   }
 };

@@ -21,7 +21,7 @@ class FullCopy final : public Scheme {
     // A link that is not known: nobody waits longer than a rebuild takes.
     const Seconds copy = send_time(input, tokens).value_or(rebuild_time(input, tokens));
     expect(decision, input.activation + std::max(copy, input.load), Seconds(0),
-           kv_bytes(input, tokens));
+           kv_bytes(input, tokens), 0);
     return decision;
   }
 };

@@ -7,6 +7,7 @@
 #include "plan/cost_model.h"
 #include "plan/ctho_split.h"
 #include "plan/schemes.h"
+#include "plan/uncertainty.h"
 
 namespace pallas::plan {
 namespace {
@@ -36,8 +37,14 @@ class Pallas final : public Scheme {
     decision.plan.send_begin = k;
     decision.plan.order = kv::SendOrder::kOldestFirst;
     const WindowCost cost = window_cost(input, window);
-    expect(decision, cost.sit, cost.early,
-           kv_bytes(input, work_of(input).tokens - cost.history_tokens));
+    const double sent = work_of(input).tokens - cost.history_tokens;
+    Seconds sit = cost.sit, early = cost.early;
+    if (is_uncertain(input)) {
+      const ExpectedCost expected = expected_pallas_cost(input, window);
+      sit = expected.sit;
+      early = expected.early;
+    }
+    expect(decision, sit, early, kv_bytes(input, sent), cost.history_tokens);
     return decision;
   }
 
@@ -51,7 +58,8 @@ class Pallas final : public Scheme {
     decision.plan.order =
         split.recompute < input.context ? kv::SendOrder::kOldestFirst : kv::SendOrder::kNothing;
     const double sent = static_cast<double>(input.context) - split.recompute;
-    expect(decision, input.activation + split.time, Seconds(0), kv_bytes(input, sent));
+    expect(decision, input.activation + split.time, Seconds(0), kv_bytes(input, sent),
+           split.recompute);
   }
 };
 
@@ -69,7 +77,7 @@ class PallasNoRecompute final : public Scheme {
     const Seconds all =
         std::max(send_time(input, tokens).value_or(rebuild_time(input, tokens)), input.load);
     expect(decision, input.activation + bounded((all - window).count()),
-           bounded((window - all).count()), kv_bytes(input, tokens));
+           bounded((window - all).count()), kv_bytes(input, tokens), 0);
     return decision;
   }
 };
@@ -88,7 +96,7 @@ class PallasNoStreaming final : public Scheme {
     const Seconds suffix =
         rebuild_time(input, work_of(input).tokens) - rebuild_time(input, cost.history_tokens);
     expect(decision, input.activation + bounded((cost.history - window).count()) + suffix,
-           cost.early, 0);
+           cost.early, 0, work_of(input).tokens);
     return decision;
   }
 };

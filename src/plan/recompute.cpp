@@ -18,7 +18,9 @@ class Recompute final : public Scheme {
     Decision decision = start_at_handover(input, name());
     decision.plan.recompute_end =
         input.recompute_prompt_only ? std::min(input.prompt, input.context) : input.context;
-    expect(decision, input.activation + rebuild_time(input, work_of(input).tokens), Seconds(0), 0);
+    const Work work = work_of(input);
+    expect(decision, input.activation + rebuild_time(input, work.tokens), Seconds(0), 0,
+           work.tokens);
     return decision;
   }
 };

@@ -53,6 +53,9 @@ Status check(const PlanInput& input) {
   if (!(input.alpha >= 0 && input.alpha <= 1)) {
     return fail(Errc::kInvalidArgument, "alpha must lie in [0, 1]");
   }
+  if (input.confidence && !(*input.confidence >= 0 && *input.confidence <= 1)) {
+    return fail(Errc::kInvalidArgument, "confidence must lie in [0, 1]");
+  }
   for (const auto& status : {
            above_zero(input.prefill_rate.value, "prefill_rate"),
            not_negative(input.decode_rate.value, "decode_rate"),
@@ -63,6 +66,7 @@ Status check(const PlanInput& input) {
            above_zero(input.step.count(), "step"),
            above_zero(input.t_max.count(), "t_max"),
            not_negative(input.margin.count(), "margin"),
+           input.sigma ? not_negative(input.sigma->count(), "sigma") : Status{},
        }) {
     if (!status) return status;
   }
@@ -100,7 +104,8 @@ Decision start_at_handover(const PlanInput& input, std::string_view scheme) {
   return decision;
 }
 
-void expect(Decision& decision, Seconds sit, Seconds early, double bytes) {
+void expect(Decision& decision, Seconds sit, Seconds early, double bytes, double recomputed) {
+  decision.expected_recomputed = recomputed;
   decision.expected_sit = bounded(sit.count());
   decision.expected_early = bounded(early.count());
   decision.expected_bytes = bytes;

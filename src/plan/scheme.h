@@ -34,6 +34,9 @@ struct PlanInput {
   Seconds step{0.1};    // grid step of Algorithm 1, > 0
   Seconds t_max{5};     // largest window, > 0
   Seconds margin{0.3};  // two-front: for the prediction's error and granularity, >= 0
+  // How good the prediction is, where it says so (docs/uncertainty.md). Absent: the papers' rule.
+  std::optional<Seconds> sigma;      // standard deviation of the handover time, >= 0
+  std::optional<double> confidence;  // that the target is right, [0, 1]; none: 1
 };
 
 // Fails with kInvalidArgument, naming the field, for NaN, negative rates, alpha outside [0, 1], ...
@@ -46,6 +49,7 @@ struct Decision {
   Seconds expected_sit{0};
   Seconds expected_early{0};
   double expected_bytes = 0;
+  double expected_recomputed = 0;  // positions that the target computes itself
   // When to look again at the latest, if nothing changes: remaining - window from now, >= 0.
   Seconds look_again{0};
 };

@@ -16,7 +16,7 @@ TokenPosition floor_to_block(TokenPosition tokens, TokenPosition block_tokens);
 Decision start_at(const PlanInput& input, std::string_view scheme, Seconds window);
 // For schemes that do nothing before the handover.
 Decision start_at_handover(const PlanInput& input, std::string_view scheme);
-void expect(Decision& decision, Seconds sit, Seconds early, double bytes);
+void expect(Decision& decision, Seconds sit, Seconds early, double bytes, double recomputed);
 
 std::unique_ptr<Scheme> make_detour();
 std::unique_ptr<Scheme> make_full_copy();

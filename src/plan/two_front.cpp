@@ -11,11 +11,15 @@
 namespace pallas::plan {
 namespace {
 
-// T_w* and a margin for the prediction's error and for blocks and chunks. As early as allowed when
-// no window suffices.
+// T_w* and a margin for the prediction's error and for blocks and chunks; only for the latter where
+// the window has seen to the error. As early as allowed when no window suffices.
 Seconds window_of(const PlanInput& input, Fronts fronts) {
   const auto exact = two_front_window(input, fronts);
-  return exact ? std::min(*exact + input.margin, input.t_max) : input.t_max;
+  if (!exact) return input.t_max;
+  const bool allowed_for = input.sigma && !input.at_handover;
+  const Seconds margin =
+      allowed_for ? std::min(input.margin, two_front_granularity(input, fronts)) : input.margin;
+  return std::clamp(*exact + margin, Seconds(0), input.t_max);
 }
 
 // The front may follow new tokens upward without an end, unless they must not be recomputed.
@@ -44,7 +48,7 @@ class TwoFront final : public Scheme {
     const Seconds head_start = input.at_handover ? Seconds(0) : std::min(window, input.remaining);
     const TwoFrontForecast forecast = forecast_two_front(input, fronts, head_start);
     expect(decision, input.activation + forecast.clear, forecast.early,
-           kv_bytes(input, forecast.sent));
+           kv_bytes(input, forecast.sent), forecast.recomputed);
     return decision;
   }
 };

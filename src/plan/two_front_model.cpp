@@ -1,10 +1,12 @@
 #include "plan/two_front_model.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 
 #include "plan/cost_model.h"
+#include "plan/uncertainty.h"
 
 namespace pallas::plan {
 namespace {
@@ -33,6 +35,30 @@ struct Flow {
   double reach = 0;  // the target's front ends here
 };
 
+// One thing that must have happened before the handover: it takes a window of its own.
+struct Bound {
+  double window = 0;  // after which it has, for an exact prediction
+  ReadySlopes slopes;
+};
+using Bounds = std::array<Bound, 3>;
+
+// None when the context grows faster than it is covered.
+std::optional<Bounds> bounds_of(const Flow& flow) {
+  const double tokens = flow.work.tokens, decode = flow.work.decode;
+  const double all = flow.up + flow.down;
+  // Under a restriction the newest positions come over the link alone.
+  const double high = flow.restricted ? tokens - flow.reach : 0;
+  if (tokens > 0 && (high > 0 ? flow.down : all) <= decode) return std::nullopt;
+  // A second of window brings `rate` tokens and takes away the `decode` that come later anyway.
+  const auto slopes = [&](double rate) {
+    if (!(rate > decode)) return ReadySlopes{};
+    return ReadySlopes{.late = 1 - decode / rate, .shift = rate / (rate - decode)};
+  };
+  return Bounds{{{flow.work.load, {}},
+                 {over(tokens + flow.up * flow.work.load, all), slopes(all)},
+                 {over(high, flow.down), high > 0 ? slopes(flow.down) : ReadySlopes{}}}};
+}
+
 // Time to cover `low` positions that both fronts can take and `high` ones that only the link can;
 // the target's front starts after `wait`.
 double time_to_cover(const Flow& flow, double low, double high, double wait) {
@@ -42,6 +68,24 @@ double time_to_cover(const Flow& flow, double low, double high, double wait) {
   const double alone = over(all, flow.down);
   const double both = alone <= wait ? alone : over(all + flow.up * wait, flow.up + flow.down);
   return std::max(by_link, both);
+}
+
+// Replaces what an exact handover would lead to by expectations: lateness of the bound that is
+// latest on average, exposure after the last one.
+void expect_over_time(const PlanInput& input, const Flow& flow, Seconds window,
+                      TwoFrontForecast& forecast) {
+  const auto bounds = bounds_of(flow);
+  if (!bounds) return;
+  const double sigma = input.sigma ? input.sigma->count() : 0;
+  double late = 0, early = kNever;
+  for (const Bound& bound : *bounds) {
+    // Seconds by which the bound is met before the predicted handover, for a start at `window`.
+    const double spare = (window.count() - bound.window) * bound.slopes.shift;
+    late = std::max(late, bound.slopes.late * expected_above(-spare, sigma, 0));
+    early = std::min(early, expected_above(spare, sigma, 0));
+  }
+  forecast.clear = bounded(late);
+  forecast.early = bounded(early);
 }
 
 }  // namespace
@@ -62,16 +106,28 @@ Fronts choose_fronts(const PlanInput& input) {
 }
 
 std::optional<Seconds> two_front_window(const PlanInput& input, Fronts fronts) {
+  const auto bounds = bounds_of(Flow(input, fronts));
+  if (!bounds) return std::nullopt;
+  if (!is_uncertain(input)) {
+    return bounded(std::max({(*bounds)[0].window, (*bounds)[1].window, (*bounds)[2].window}));
+  }
+  // Each bound has its own quantile; the one that asks for the longest window decides.
+  double window = -kNever;
+  for (const Bound& bound : *bounds) {
+    if (bound.window > 0) window = std::max(window, bound.window + head_start(input, bound.slopes));
+  }
+  return Seconds(std::min(window, kForever.count()));
+}
+
+Seconds two_front_granularity(const PlanInput& input, Fronts fronts) {
   const Flow flow(input, fronts);
-  const double tokens = flow.work.tokens;
-  // Under a restriction the newest positions come over the link alone.
-  const double high = flow.restricted ? tokens - flow.reach : 0;
-  const double fastest = high > 0 ? flow.down : flow.up + flow.down;
-  if (tokens > 0 && fastest <= flow.work.decode) return std::nullopt;
-  const double window =
-      std::max({flow.work.load, over(tokens + flow.up * flow.work.load, flow.up + flow.down),
-                over(high, flow.down)});
-  return bounded(window);
+  const double block = input.block_tokens, chunk = 2 * block;
+  const bool link = flow.down > 0;
+  const double last = std::min(std::max(over(chunk, flow.up), link ? over(block, flow.down) : 0.0),
+                               over(chunk + block, flow.up));
+  const double overtaken = link ? block * over(flow.work.decode, flow.down) : 0.0;
+  return bounded(over(4 * chunk + 5 * block + overtaken + 2, flow.up + flow.down) +
+                 (fronts.recompute ? last : over(block, flow.down)));
 }
 
 TwoFrontForecast forecast_two_front(const PlanInput& input, Fronts fronts, Seconds window) {
@@ -112,6 +168,7 @@ TwoFrontForecast forecast_two_front(const PlanInput& input, Fronts fronts, Secon
   const double clear = std::max(wait, std::min(time_to_cover(flow, low, high, wait), replayed));
   forecast.clear = bounded(clear);
   forecast.early = met < w ? bounded(w - met) : Seconds(0);
+  if (is_uncertain(input)) expect_over_time(input, flow, window, forecast);
 
   const double end = met < w ? met : w + clear;
   const double reach = flow.restricted ? flow.reach : flow.work.tokens;

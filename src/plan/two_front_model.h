@@ -28,8 +28,13 @@ inline constexpr double kLeastShare = 1.0 / 64;
 Fronts choose_fronts(const PlanInput& input);
 
 // T_w*: the smallest window after which nothing is left at the handover; none when every window
-// leaves something (the context grows faster than it is covered).
+// leaves something (the context grows faster than it is covered). Where the prediction says how
+// good it is, the window of the least expected objective (docs/uncertainty.md): below 0 when
+// starting at the handover is best.
 std::optional<Seconds> two_front_window(const PlanInput& input, Fronts fronts);
+
+// The most that blocks, and chunks of two blocks, add to the flow (docs/two-front.md proves it).
+Seconds two_front_granularity(const PlanInput& input, Fronts fronts);
 
 // What starting `window` before the handover leads to.
 struct TwoFrontForecast {
@@ -40,6 +45,7 @@ struct TwoFrontForecast {
   double recomputed = 0;  // tokens by the target
   double sent = 0;        // tokens by the source
 };
+// `clear` and `early` are expected values where the prediction says how good it is.
 TwoFrontForecast forecast_two_front(const PlanInput& input, Fronts fronts, Seconds window);
 
 }  // namespace pallas::plan

@@ -8,6 +8,7 @@ namespace pallas::session {
 
 void StagedRows::insert(Rows rows) {
   bytes_ += rows.bytes.size();
+  if (total_ != nullptr) *total_ += rows.bytes.size();
   const TokenPosition begin = rows.range.begin;
   by_begin_.emplace(begin, std::move(rows));
 }
@@ -33,7 +34,7 @@ std::optional<Rows> StagedRows::take_at(TokenPosition front) {
   if (it == by_begin_.end()) return std::nullopt;
   Rows rows = std::move(it->second);
   by_begin_.erase(it);
-  bytes_ -= rows.bytes.size();
+  forget(rows.bytes.size());
   return rows;
 }
 
@@ -42,7 +43,7 @@ TokenPosition StagedRows::drop_below(TokenPosition front) {
   while (!by_begin_.empty() && by_begin_.begin()->first < front) {
     Rows rows = std::move(by_begin_.begin()->second);
     by_begin_.erase(by_begin_.begin());
-    bytes_ -= rows.bytes.size();
+    forget(rows.bytes.size());
     const kv::TokenRange above{std::max(front, rows.range.begin), rows.range.end};
     dropped += rows.range.size() - above.size();
     if (!above.empty()) insert({above, kv::slice_rows(geometry_, rows.bytes, rows.range, above)});
@@ -56,7 +57,7 @@ void StagedRows::drop_from(TokenPosition end) {
     if (last->second.range.end <= end) return;
     Rows rows = std::move(last->second);
     by_begin_.erase(last);
-    bytes_ -= rows.bytes.size();
+    forget(rows.bytes.size());
     const kv::TokenRange below{rows.range.begin, std::min(end, rows.range.end)};
     if (!below.empty()) {
       insert({below, kv::slice_rows(geometry_, rows.bytes, rows.range, below)});
@@ -67,7 +68,7 @@ void StagedRows::drop_from(TokenPosition end) {
 
 void StagedRows::clear() {
   by_begin_.clear();
-  bytes_ = 0;
+  forget(bytes_);
 }
 
 std::optional<TokenPosition> StagedRows::next_begin(TokenPosition front) const {

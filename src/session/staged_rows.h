@@ -18,7 +18,12 @@ struct Rows {
 
 class StagedRows {
  public:
-  explicit StagedRows(kv::Geometry geometry) : geometry_(geometry) {}
+  // `total`, if given, is raised and lowered by what is staged here; it outlives this object.
+  explicit StagedRows(kv::Geometry geometry, std::uint64_t* total = nullptr)
+      : geometry_(geometry), total_(total) {}
+  ~StagedRows() { clear(); }
+  StagedRows(const StagedRows&) = delete;
+  StagedRows& operator=(const StagedRows&) = delete;
 
   // Keeps the part of `rows` that is not staged yet; returns how many positions that were.
   TokenPosition add(Rows rows);
@@ -38,8 +43,13 @@ class StagedRows {
 
  private:
   void insert(Rows rows);
+  void forget(std::uint64_t bytes) {
+    bytes_ -= bytes;
+    if (total_ != nullptr) *total_ -= bytes;
+  }
 
   kv::Geometry geometry_;
+  std::uint64_t* total_;
   std::map<TokenPosition, Rows> by_begin_;  // disjoint
   std::uint64_t bytes_ = 0;
 };

@@ -124,6 +124,16 @@ bool TargetHandover::replay_pays(TokenPosition end) const {
   return setup_.row_wire * static_cast<double>(missing) > setup_.step * steps;
 }
 
+// After the status the block on the wire and the incomplete one may be missing. Where the plan
+// recomputes and chunks of any ids will do, one more small chunk often brings them sooner than the
+// link.
+bool TargetHandover::chunk_pays(TokenPosition end) const {
+  if (!status_known_ || setup_.consistency != wire::Consistency::kFast) return false;
+  if (setup_.plan.recompute_end == 0) return false;
+  const TokenPosition missing = end - front_ - staged_.coverage().total();
+  return missing < 2 * setup_.block_tokens && setup_.prefill_per_token < setup_.row_wire;
+}
+
 void TargetHandover::advance() {
   if (busy_ || state_ == State::kComplete || setup_.plan.relay) return;
   counts_.overlap += staged_.drop_below(front_);
@@ -158,6 +168,10 @@ void TargetHandover::advance() {
                       front_ >= setup_.plan.send_begin;
   if (!coming) {
     recompute_rest(hole_end);
+    return;
+  }
+  if (chunk_pays(end)) {
+    run_prefill(hole_end);
     return;
   }
   if (!replay_pays(end)) return;

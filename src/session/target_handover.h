@@ -52,7 +52,8 @@ class TargetHandover {
     Seconds prefill_per_token{0.004};
     Seconds prefer_exact_wait{0.5};
     Seconds row_wire{0};  // one position's rows on the link; 0: not known, or instant
-    Lineage lineage;      // of the source's KV
+    TokenPosition block_tokens = 16;
+    Lineage lineage;  // of the source's KV
   };
   // Counted for the handover report.
   struct Counts {
@@ -111,6 +112,7 @@ class TargetHandover {
   void run_prefill(TokenPosition end);
   void run_replay(TokenPosition end);
   void recompute_rest(TokenPosition end);
+  bool chunk_pays(TokenPosition end) const;
   bool replay_pays(TokenPosition end) const;
 
   Setup setup_;

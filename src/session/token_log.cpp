@@ -17,7 +17,7 @@ std::uint64_t chain_hash(std::uint64_t previous, TokenId id) {
 
 TokenLog::TokenLog(std::vector<TokenId> prompt) : hashes_{0} {
   ids_.reserve(prompt.size());
-  hashes_.reserve(prompt.size() + 1);
+  hashes_.reserve(prompt.size() / kHashEvery + 1);
   for (const TokenId id : prompt) push(id);
   prompt_tokens_ = size();
 }
@@ -61,7 +61,16 @@ std::vector<TokenId> TokenLog::copy(TokenPosition begin, TokenPosition end) cons
 
 void TokenLog::push(TokenId id) {
   ids_.push_back(id);
-  hashes_.push_back(chain_hash(hashes_.back(), id));
+  last_hash_ = chain_hash(last_hash_, id);
+  if (size() % kHashEvery == 0) hashes_.push_back(last_hash_);
+}
+
+std::uint64_t TokenLog::hash(TokenPosition end) const {
+  if (end == size()) return last_hash_;
+  TokenPosition from = end / kHashEvery * kHashEvery;
+  std::uint64_t hash = hashes_.at(end / kHashEvery);
+  for (; from < end; ++from) hash = chain_hash(hash, ids_.at(from));
+  return hash;
 }
 
 void TokenLog::append(TokenId id, const NodeId& by) {
@@ -77,8 +86,9 @@ void TokenLog::truncate(TokenPosition end) {
   end = std::max(end, prompt_tokens_);
   if (end >= size()) return;
   std::uint32_t surplus = size() - end;
+  last_hash_ = hash(end);
   ids_.resize(end);
-  hashes_.resize(end + std::size_t{1});
+  hashes_.resize(end / kHashEvery + std::size_t{1});
   while (surplus > 0) {
     auto& last = sampled_by_.back();
     const std::uint32_t cut = std::min(surplus, last.second);

@@ -40,7 +40,7 @@ class TokenLog {
   TokenId generated_at(TokenIndex index) const { return ids_.at(prompt_tokens_ + index); }
 
   // Of ids [0, end), in constant time; end <= size().
-  std::uint64_t hash(TokenPosition end) const { return hashes_.at(end); }
+  std::uint64_t hash(TokenPosition end) const;
 
   void append(TokenId id, const NodeId& by);
   // Keeps ids [0, max(end, prompt_tokens())).
@@ -55,10 +55,14 @@ class TokenLog {
   TokenPosition agrees_until(TokenPosition first, std::span<const TokenId> other) const;
 
  private:
+  // Between two kept hashes the chain is computed anew: logs are many, and asked for few hashes.
+  static constexpr TokenPosition kHashEvery = 16;
+
   void push(TokenId id);
 
   std::vector<TokenId> ids_;
-  std::vector<std::uint64_t> hashes_;  // hashes_[i] of ids [0, i)
+  std::vector<std::uint64_t> hashes_;  // hashes_[i] of ids [0, kHashEvery i)
+  std::uint64_t last_hash_ = 0;        // of all ids
   TokenPosition prompt_tokens_ = 0;
   SampledBy sampled_by_;
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "session/handover_meter.h"
+
 namespace pallas::ue {
 namespace {
 
@@ -19,19 +21,12 @@ HandoverStats measure(const SessionId& session, const std::vector<TokenRecord>& 
                       .sit_ms = {},
                       .relayed = false,
                       .tokens = end - begin};
-  const auto is_own = [&](const TokenRecord& token) { return token.by == mark.to; };
-  const auto first = tokens.begin() + static_cast<std::ptrdiff_t>(begin);
-  const auto last = tokens.begin() + static_cast<std::ptrdiff_t>(end);
-  stats.relayed = first != last && std::none_of(first, last, is_own);
-
-  int seen = 0;
-  for (std::size_t i = begin; i < end && seen < kGapTokens; ++i) {
-    const bool counts = stats.relayed || is_own(tokens[i]);
-    if (counts && seen++ == 0) stats.sit_ms = to_ms(tokens[i].at - mark.executed_at);
-    if (i == 0) continue;  // nothing came before it: no interval
-    const double interval = to_ms(tokens[i].at - tokens[i - 1].at);
-    stats.gap_ms = std::max(stats.gap_ms.value_or(0), interval);
-  }
+  const auto before = begin > 0 ? std::optional(tokens[begin - 1].at) : std::nullopt;
+  session::HandoverMeter meter(mark.executed_at, before);
+  for (std::size_t i = begin; i < end; ++i) meter.add(tokens[i].at, tokens[i].by == mark.to);
+  stats.sit_ms = meter.sit_ms();
+  stats.gap_ms = meter.gap_ms();
+  stats.relayed = meter.relayed();
   return stats;
 }
 

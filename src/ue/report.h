@@ -52,9 +52,6 @@ struct UeReport {
   std::vector<SessionReport> sessions;  // oldest first; of ended ones only the latest are kept
 };
 
-// Tokens of the target after which a handover's gap is over.
-inline constexpr int kGapTokens = 8;
-
 // `tokens` and `marks` ascending in time.
 std::vector<HandoverStats> measure_handovers(const SessionId& session,
                                              const std::vector<TokenRecord>& tokens,

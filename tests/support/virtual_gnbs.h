@@ -1,14 +1,13 @@
 #pragma once
-// Several gNBs, their links and UEs on virtual time: node/ unchanged behind virtual ports. Messages
-// go through the codec, so whatever a node sends is also something a peer accepts.
+// A small sim::World for tests of the protocol: gNBs "a", "b", "c" with FakeEngines, whose ids show
+// any KV row that is wrong, and UEs that keep all they receive. Messages go through the codec, so
+// whatever a node sends is also something a peer accepts.
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -16,33 +15,22 @@
 #include "engine/fake_text.h"
 #include "node/node.h"
 #include "session/transcript.h"
+#include "sim/world.h"
 #include "virtual_clock.h"
 
 namespace pallas::test {
 
-class VirtualGnbs;
-
 // A client that follows its session: one epoch an attachment, tokens into a Transcript.
-struct VirtualUe {
-  UeId id;
-  SessionId session;
-  std::string resume_token = "secret";
-  Epoch epoch;            // highest seen or tried
-  NodeId at;              // attached there
-  node::StreamId stream;  // 0: none
-  wire::SessionParams params;
-  std::vector<TokenId> prompt;
+struct VirtualUe : public sim::Ue {
   session::Transcript transcript;
   std::string text;
-  std::vector<std::pair<NodeId, std::uint32_t>> sampled_by;
-  std::optional<node::FinishEvent> finished;
-  std::optional<Error> failed;
-  int finishes = 0;
-  int keep_alives = 0;
-  NodeId announced;
-  bool closed = false;
-  // What an attach brings along.
-  bool brings_context = true;
+  std::vector<TokenId> prompt_ids;  // empty: they follow from its number
+
+  void on_token(const NodeId& emitter, int by, const node::TokenEvent& token,
+                TimePoint now) override;
+  void on_finish(const node::FinishEvent& event) override;
+  std::vector<TokenId> prompt() const override;
+  node::UeContext context(const std::vector<std::string>& names) const override;
 };
 
 struct LinkSettings {
@@ -60,25 +48,31 @@ class VirtualGnbs {
     std::function<void(node::NodeConfig&)> configure{};  // last word on each node's settings
   };
   explicit VirtualGnbs(Options options);
-  ~VirtualGnbs();
 
-  VirtualClock clock;
+ private:
+  Options options_;
+  sim::World world_;
 
-  node::Node& node(const std::string& name);
+ public:
+  VirtualClock& clock;
+
+  node::Node& node(const std::string& name) { return world_.node(name); }
   engine::FakeEngine& engine(const std::string& name);
-  bool alive(const std::string& name) const;
+  bool alive(const std::string& name) const { return world_.alive(name); }
 
   // --- UEs ---
   // Opens a session at `gnb` with a prompt of `prompt_tokens`; cell names are "cell-<gnb>".
   VirtualUe& open(const std::string& gnb, TokenPosition prompt_tokens,
                   const std::function<void(wire::SessionParams&)>& adjust = {});
-  Status attach(VirtualUe& ue, const std::string& gnb);
-  void leave(VirtualUe& ue);  // the stream's connection is gone
+  Status attach(VirtualUe& ue, const std::string& gnb) { return world_.attach(ue, gnb); }
+  void leave(VirtualUe& ue) { world_.leave(ue); }  // the stream's connection is gone
   // RAN events at the gNBs of source and target.
   void predict(VirtualUe& ue, const std::string& serving, const std::string& target, Duration in);
   void withdraw(VirtualUe& ue, const std::string& serving);
   void ran(VirtualUe& ue, mobility::HandoverPhase phase, const std::string& source,
-           const std::string& target);
+           const std::string& target) {
+    world_.ran(ue, phase, source, target);
+  }
   // Execution and attach at once, `prediction` ahead if not zero.
   void hand_over(VirtualUe& ue, const std::string& source, const std::string& target,
                  Duration prediction);
@@ -86,40 +80,25 @@ class VirtualGnbs {
   std::vector<TokenId> reference(const VirtualUe& ue, std::size_t tokens);
 
   // --- faults ---
-  void cut(const std::string& x, const std::string& y);  // both see the link go down
-  void join(const std::string& x, const std::string& y);
-  void kill(const std::string& name);
-  void restart(const std::string& name);
+  void cut(const std::string& x, const std::string& y) { world_.cut(x, y); }
+  void join(const std::string& x, const std::string& y) { world_.join(x, y); }
+  void kill(const std::string& name) { world_.kill(name); }
+  void restart(const std::string& name) { world_.restart(name); }
   // Delays every control message of this type (index in wire::Message) by `extra`.
-  void delay_messages(std::size_t type, Duration extra) { extra_delay_[type] = extra; }
-  void set_rate(const std::string& from, const std::string& to, BytesPerSecond rate);
+  void delay_messages(std::size_t type, Duration extra) {
+    world_.network().delay_messages(type, extra);
+  }
+  void set_rate(const std::string& from, const std::string& to, BytesPerSecond rate) {
+    world_.network().set_rate(world_.index(from), world_.index(to), rate);
+  }
 
-  const std::vector<std::string>& codec_faults() const { return codec_faults_; }
+  const std::vector<std::string>& codec_faults() { return world_.network().codec_faults(); }
   // Names of messages from x to y so far, KvBlock included, oldest first.
   std::vector<std::string> messages(const std::string& from, const std::string& to) const;
   std::size_t count(const std::string& from, const std::string& to, const std::string& name) const;
 
  private:
-  struct Gnb;
-  struct Link;  // one direction
-  class Peers;
-  class Ues;
-
-  Gnb& gnb(const std::string& name);
-  Link& link(const std::string& from, const std::string& to);
-  void boot(Gnb& g);
-  void deliver(const std::string& from, const std::string& to, wire::Message message);
-  void pump(Link& l);
-
-  Options options_;
-  std::map<std::string, std::unique_ptr<Gnb>> gnbs_;
-  std::map<std::pair<std::string, std::string>, std::unique_ptr<Link>> links_;
-  std::vector<std::unique_ptr<VirtualUe>> ues_;
-  std::map<std::size_t, Duration> extra_delay_;
-  std::vector<std::string> codec_faults_;
-  std::uint64_t next_boot_ = 1;
-  std::uint64_t next_stream_ = 0;
-  std::uint64_t next_seq_ = 0;
+  std::map<std::pair<int, int>, std::vector<std::string>> log_;
 };
 
 }  // namespace pallas::test

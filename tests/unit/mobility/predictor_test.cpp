@@ -76,6 +76,22 @@ TEST_F(Predictor, nothing_is_predicted_from_too_little) {
   EXPECT_FALSE(predictor_.predict(latest, nullptr));
 }
 
+TEST_F(Predictor, the_error_of_the_time_grows_with_its_square_and_falls_with_the_speed) {
+  PositionReport report = at(0, 100, 100);
+  report.heading_deg = 90;
+  report.speed_mps = 10;
+  EXPECT_NEAR(predictor_.sigma(report, nullptr, Seconds(1)).count(), 1.25 / 20, 1e-12);
+  EXPECT_NEAR(predictor_.sigma(report, nullptr, Seconds(2)).count(), 4 * 1.25 / 20, 1e-12);
+  report.speed_mps = 5;
+  EXPECT_NEAR(predictor_.sigma(report, nullptr, Seconds(2)).count(), 4 * 1.25 / 10, 1e-12);
+  // Never more than half the time, however slow.
+  report.speed_mps = 0;
+  EXPECT_NEAR(predictor_.sigma(report, nullptr, Seconds(8)).count(), 4, 1e-12);
+  // From positions alone, too.
+  const PositionReport before = at(-1000, 90, 100);
+  EXPECT_NEAR(predictor_.sigma(at(0, 100, 100), &before, Seconds(1)).count(), 1.25 / 20, 1e-12);
+}
+
 TEST_F(Predictor, a_crossing_beyond_the_horizon_is_not_foreseen) {
   PositionReport report = at(0, 100, 100);
   report.heading_deg = 90;

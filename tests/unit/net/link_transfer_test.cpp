@@ -71,7 +71,7 @@ TEST_F(LinkTest, a_frame_larger_than_the_credit_window_travels_alone) {
 
 TEST_F(LinkTest, control_overtakes_rows_that_are_under_way) {
   connect_a_and_b([](PeerLinksConfig& c) {
-    c.peers[0].pacing = *RateTrace::constant(BytesPerSecond::from_mbps(8));
+    c.peers[0].pacing = *kv::RateTrace::constant(BytesPerSecond::from_mbps(8));
   });
   a_->send_kv(kB, block(0), rows(500'000));  // half a second
   run_for(50ms);
@@ -88,7 +88,7 @@ TEST_F(LinkTest, rows_flow_at_the_paced_rate_and_goodput_shows_it) {
   constexpr double kMbps = 40;
   connect_a_and_b([](PeerLinksConfig& c) {
     c.block_bytes = 100'000;
-    c.peers[0].pacing = *RateTrace::constant(BytesPerSecond::from_mbps(kMbps));
+    c.peers[0].pacing = *kv::RateTrace::constant(BytesPerSecond::from_mbps(kMbps));
   });
   EXPECT_FALSE(a_->goodput(kB));
   // As a node does: the next rows are chosen when the backlog falls below a block.
@@ -121,7 +121,7 @@ TEST_F(LinkTest, a_configured_goodput_holds_until_one_is_measured) {
 TEST_F(LinkTest, rows_not_yet_begun_can_be_taken_back) {
   connect_a_and_b([](PeerLinksConfig& c) {
     c.block_bytes = 100'000;
-    c.peers[0].pacing = *RateTrace::constant(BytesPerSecond::from_mbps(8));
+    c.peers[0].pacing = *kv::RateTrace::constant(BytesPerSecond::from_mbps(8));
   });
   ASSERT_TRUE(run_until([&] { return a_->stats().at(0).send_credit_bytes > 0; }));
   a_->send_kv(kB, block(0, 1), rows(90'000));

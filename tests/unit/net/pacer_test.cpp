@@ -10,7 +10,7 @@ using namespace std::chrono_literals;
 constexpr TimePoint kOrigin{1000s};
 
 Pacer pacer_of(double bytes_per_s) {
-  return Pacer(*RateTrace::constant(BytesPerSecond(bytes_per_s)), kOrigin);
+  return Pacer(*kv::RateTrace::constant(BytesPerSecond(bytes_per_s)), kOrigin);
 }
 
 TEST(Pacer, without_a_rate_nothing_waits) {

@@ -4,6 +4,7 @@
 #include <rapidcheck/gtest.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "generators.h"
 #include "plan/cost_model.h"
@@ -89,7 +90,7 @@ RC_GTEST_PROP(TwoFront, no_fixed_split_does_better_than_a_chunk_and_a_block, ())
   c.input.context = std::min<TokenPosition>(c.input.context, 400);
   const double window = even(0, 3);
   const double two_front = run_plant(setup_of(c, window)).sit;
-  for (TokenPosition L = 0; L <= c.input.context; L += c.input.block_tokens * 2) {
+  for (TokenPosition L = 0; L <= c.input.context; L += c.input.block_tokens) {
     PlantSetup split = setup_of(c, window);
     split.plan.recompute_end = L;
     split.plan.send_begin = L;
@@ -99,6 +100,24 @@ RC_GTEST_PROP(TwoFront, no_fixed_split_does_better_than_a_chunk_and_a_block, ())
     RC_ASSERT(result.complete);
     RC_ASSERT(two_front <= result.sit + slack(c));
   }
+}
+
+RC_GTEST_PROP(TwoFront, no_split_at_the_handover_beats_it_by_more_than_the_last_chunk_and_block,
+              ()) {
+  Case c = any_case();
+  c.input.context = std::min<TokenPosition>(c.input.context, 400);
+  c.input.load = Seconds(0);
+  const double two_front = run_plant(setup_of(c, 0)).sit;
+  double best = std::numeric_limits<double>::infinity();
+  for (TokenPosition L = 0; L <= c.input.context; L += c.input.block_tokens) {
+    PlantSetup split = setup_of(c, 0);
+    split.plan.recompute_end = split.plan.send_begin = L;
+    split.plan.order = kv::SendOrder::kOldestFirst;
+    split.plan.meet = false;
+    best = std::min(best, run_plant(split).sit);
+  }
+  RC_LOG() << "two-front " << two_front << " s, best split " << best << " s\n";
+  RC_ASSERT(two_front <= best + c.endgame() + 1e-9);
 }
 
 RC_GTEST_PROP(TwoFront, newest_first_is_no_worse_than_oldest_first, ()) {

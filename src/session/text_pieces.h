@@ -1,0 +1,32 @@
+#pragma once
+// The visible text of each generated token: many, mostly short, often empty pieces in one string.
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace pallas::session {
+
+class TextPieces {
+ public:
+  void push_back(std::string_view piece) {
+    all_.append(piece);
+    ends_.push_back(static_cast<std::uint32_t>(all_.size()));
+  }
+  std::size_t size() const { return ends_.size(); }
+  std::string operator[](std::size_t index) const {
+    const std::uint32_t begin = index == 0 ? 0 : ends_[index - 1];
+    return all_.substr(begin, ends_[index] - begin);
+  }
+  void clear() {
+    all_.clear();
+    ends_.clear();
+  }
+
+ private:
+  std::string all_;
+  std::vector<std::uint32_t> ends_;
+};
+
+}  // namespace pallas::session
