@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     if (trajectory.samples.empty()) std::abort();
     for (std::size_t i = 0; i < trajectory.samples.size(); ++i) {
       const auto& sample = trajectory.samples[i];
-      if (!std::isfinite(sample.position.x) || !std::isfinite(sample.position.y)) std::abort();
+      if (!std::isfinite(sample.position.x_m) || !std::isfinite(sample.position.y_m)) std::abort();
       if (i > 0 && !(trajectory.samples[i - 1].t < sample.t)) std::abort();
     }
     if (!trajectory.at(trajectory.begin())) std::abort();

@@ -14,7 +14,7 @@ namespace {
 using namespace pallas;
 
 bool feed(std::string_view bytes, std::size_t piece, std::vector<ue::SseEvent>& events) {
-  ue::SseParser parser({4096, 16384});
+  ue::SseParser parser(ue::SseLimits{4096, 16384});
   for (std::size_t at = 0; at < bytes.size(); at += piece) {
     if (!parser.feed(bytes.substr(at, piece), events)) return false;
   }
