@@ -15,6 +15,7 @@
 #include "gzip_file.h"
 #include "http/json_writer.h"
 #include "http/server.h"
+#include "listen_check.h"
 #include "log.h"
 #include "mobility/cells.h"
 #include "net/asio_clock.h"
@@ -235,6 +236,12 @@ Status run_gnb(const GnbConfig& config, bool json) {
   if (!cells) return Failure(cells.error());
   const auto http_at = parse_host_port(config.http_listen, "http_listen");
   if (!http_at) return Failure(http_at.error());
+  const auto peer_at = parse_host_port(config.peer_listen, "peer_listen");
+  if (!peer_at) return Failure(peer_at.error());
+  for (const auto& [setting, at] :
+       {std::pair("http_listen", *http_at), {"peer_listen", *peer_at}}) {
+    if (auto free = check_can_listen(setting, numeric(at.host), at.port); !free) return free;
+  }
 
   boost::asio::io_context io(1);
   net::AsioClock clock(io);

@@ -61,6 +61,9 @@ class BadInput(unittest.TestCase):
                 port = taken.getsockname()[1]
                 args = ["gnb", "--name=a", "--engine=fake", f"--{flag}=127.0.0.1:{port}", f"--{other}=127.0.0.1:0"]
                 self.refused(args, str(port), flag.replace("-", "_"), code=1)
+                # Before the model, which may take minutes to load.
+                args[2] = "--model=/nonexistent.gguf"
+                self.refused(args, str(port), flag.replace("-", "_"), code=1)
 
     def test_a_vehicle_that_never_crosses_a_cell_is_named(self):
         for command in (["drive", f"--trip={TRACE}"], ["demo", "--engine=fake"]):
