@@ -253,7 +253,8 @@ void declare(CLI::App& app, DemoOptions& options) {
   app.add_option("--to", options.trip.to_s, "End at this time of the trace, s")
       ->capture_default_str();
   app.add_option("--cell-size", options.cell_size_m, "Side of a square cell, m")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 1e7));
   app.add_option("--cell-offset", options.cell_offset_m, "Where a cell begins in x and y, m")
       ->capture_default_str();
   app.add_option("--hz", options.hz, "Positions a second")->capture_default_str();

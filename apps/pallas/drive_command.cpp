@@ -195,7 +195,8 @@ int drive_command(std::vector<std::string> args) {
   app.add_option("--from", options.trip.from_s, "Begin at this time of the trace, s");
   app.add_option("--to", options.trip.to_s, "End at this time of the trace, s");
   app.add_option("--cell-size", options.cell_size, "Side of a square cell, m")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(CLI::Range(1.0, 1e7));
   app.add_option("--cell-offset", options.cell_offset, "Where a cell begins in x and y, m")
       ->capture_default_str();
   app.add_option("--gnb", options.gnbs, "NAME=HOST:PORT: HTTP interface of a gNB (repeatable)");

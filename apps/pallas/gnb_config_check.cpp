@@ -72,8 +72,8 @@ Status check_cells(const GnbConfig& config) {
   if (!config.node.fallback.value.empty() && !config.peers.contains(config.node.fallback)) {
     return wrong("fallback", "'" + config.node.fallback.value + "' is not a peer");
   }
-  if (!std::isfinite(config.cell_size_m) || config.cell_size_m <= 0) {
-    return wrong("cell_size_m", "must be above 0");
+  if (!std::isfinite(config.cell_size_m) || config.cell_size_m < 1) {
+    return wrong("cell_size_m", "must be at least 1");
   }
   if (!std::isfinite(config.cell_offset_m)) return wrong("cell_offset_m", "must be a number");
   for (const auto& [cell, at] : config.sites) {
@@ -90,7 +90,10 @@ Status check_engine(const GnbConfig& config) {
   if (config.engine != "llama" && config.engine != "fake") {
     return wrong("engine", "'" + config.engine + "' is neither llama nor fake");
   }
-  if (config.slots < 1 || config.slots > 256) return wrong("slots", "must be from 1 to 256");
+  const std::uint32_t most_slots = config.engine == "llama" ? 64 : 256;
+  if (config.slots < 1 || config.slots > most_slots) {
+    return wrong("slots", "must be from 1 to " + std::to_string(most_slots));
+  }
   if (config.context_tokens < 64 || config.context_tokens > wire::kMaxTokens) {
     return wrong("context_tokens",
                  "must be from 64 to " + std::to_string(std::size_t{wire::kMaxTokens}));

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -137,7 +138,10 @@ Status read_toml(GnbConfig& config, std::string_view text, const std::string& na
 
 Status read_toml_file(GnbConfig& config, const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  if (!file) return fail(Errc::kNotFound, "config: cannot read '" + path + "'");
+  std::error_code ignored;
+  // A folder opens like a file and reads as an empty one.
+  if (!file || std::filesystem::is_directory(path, ignored))
+    return fail(Errc::kNotFound, "config: cannot read '" + path + "'");
   std::string text;
   char chunk[4096];
   while (file.read(chunk, sizeof chunk) || file.gcount() > 0) {

@@ -5,6 +5,7 @@
 #include <json-schema-to-grammar.h>
 #include <llama.h>
 
+#include <algorithm>
 #include <exception>
 #include <limits>
 
@@ -31,21 +32,32 @@ struct LlamaTextCodec::Templates {
   common_chat_templates_ptr chat;
 };
 
-LlamaTextCodec::LlamaTextCodec(const LlamaModel& model, std::unique_ptr<Templates> templates)
-    : vocab_(model.vocab()), templates_(std::move(templates)) {
+LlamaTextCodec::LlamaTextCodec(const LlamaModel& model, std::unique_ptr<Templates> templates,
+                               TokenPosition context_tokens)
+    : vocab_(model.vocab()), templates_(std::move(templates)), context_tokens_(context_tokens) {
   pieces_.reserve(static_cast<std::size_t>(model.vocabulary_size()));
   for (TokenId id = 0; id < model.vocabulary_size(); ++id) {
     pieces_.push_back(common_token_to_piece(vocab_, id, false));
+    longest_piece_ = std::max(longest_piece_, pieces_.back().size());
   }
+}
+
+Status LlamaTextCodec::check_size(std::size_t bytes, const char* field) const {
+  if (bytes <= longest_piece_ * context_tokens_) return {};
+  return fail(Errc::kContextExceeded, std::string(field) + ": " + std::to_string(bytes) +
+                                          " bytes cannot fit the context of " +
+                                          std::to_string(context_tokens_) + " tokens");
 }
 
 LlamaTextCodec::~LlamaTextCodec() = default;
 
-Result<std::unique_ptr<LlamaTextCodec>> LlamaTextCodec::make(const LlamaModel& model) {
+Result<std::unique_ptr<LlamaTextCodec>> LlamaTextCodec::make(const LlamaModel& model,
+                                                             TokenPosition context_tokens) {
   try {
     auto templates = std::make_unique<Templates>();
     templates->chat = common_chat_templates_init(model.get(), "");
-    return std::unique_ptr<LlamaTextCodec>(new LlamaTextCodec(model, std::move(templates)));
+    return std::unique_ptr<LlamaTextCodec>(
+        new LlamaTextCodec(model, std::move(templates), context_tokens));
   } catch (const std::exception& e) {
     return fail(Errc::kParse, std::string("the model's chat template: ") + e.what());
   }
@@ -54,6 +66,9 @@ Result<std::unique_ptr<LlamaTextCodec>> LlamaTextCodec::make(const LlamaModel& m
 Result<std::vector<TokenId>> LlamaTextCodec::render_chat(
     const std::vector<ChatMessage>& messages) const {
   if (messages.empty()) return fail(Errc::kInvalidArgument, "messages is empty");
+  std::size_t bytes = 0;
+  for (const ChatMessage& m : messages) bytes += m.role.size() + m.content.size();
+  if (auto fits = check_size(bytes, "messages"); !fits) return Failure(fits.error());
   common_chat_templates_inputs inputs;
   inputs.add_generation_prompt = true;
   inputs.use_jinja = true;
@@ -74,6 +89,7 @@ Result<std::vector<TokenId>> LlamaTextCodec::render_chat(
 }
 
 Result<std::vector<TokenId>> LlamaTextCodec::tokenize(const std::string& text) const {
+  if (auto fits = check_size(text.size(), "prompt"); !fits) return Failure(fits.error());
   return tokens_of(vocab_, text, true, "prompt");
 }
 

@@ -13,7 +13,10 @@ namespace pallas::engine {
 // Const use from any thread. `model` outlives it.
 class LlamaTextCodec : public TextCodec {
  public:
-  static Result<std::unique_ptr<LlamaTextCodec>> make(const LlamaModel& model);
+  // `context_tokens` of a session: a text that has too many bytes to fit is refused
+  // (kContextExceeded) before it costs seconds to take apart.
+  static Result<std::unique_ptr<LlamaTextCodec>> make(const LlamaModel& model,
+                                                      TokenPosition context_tokens);
   ~LlamaTextCodec() override;
 
   Result<std::vector<TokenId>> render_chat(const std::vector<ChatMessage>& messages) const override;
@@ -25,11 +28,15 @@ class LlamaTextCodec : public TextCodec {
 
  private:
   struct Templates;
-  LlamaTextCodec(const LlamaModel& model, std::unique_ptr<Templates> templates);
+  LlamaTextCodec(const LlamaModel& model, std::unique_ptr<Templates> templates,
+                 TokenPosition context_tokens);
+  Status check_size(std::size_t bytes, const char* field) const;
 
   const llama_vocab* vocab_;
   std::unique_ptr<Templates> templates_;
   std::vector<std::string> pieces_;
+  TokenPosition context_tokens_;
+  std::size_t longest_piece_ = 1;  // bytes
 };
 
 }  // namespace pallas::engine

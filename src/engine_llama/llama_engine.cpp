@@ -84,7 +84,7 @@ Result<std::unique_ptr<LlamaEngine>> make_llama_engine(const LlamaConfig& config
   auto decoder = Decoder::make(engine->model_, decoder_config);
   if (!decoder) return tl::unexpected(decoder.error());
   engine->decoder_ = std::move(*decoder);
-  auto codec = LlamaTextCodec::make(engine->model_);
+  auto codec = LlamaTextCodec::make(engine->model_, config.context_tokens);
   if (!codec) return tl::unexpected(codec.error());
   engine->codec_ = std::move(*codec);
 

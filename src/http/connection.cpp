@@ -190,6 +190,15 @@ void Connection::refuse_request(const error_code& error) {
 
 void Connection::dispatch() {
   read_timer_.cancel();
+  // A body in an encoding that is not known here has no end that could be found.
+  const auto& head = parser_->get();
+  if (head.find(beast::http::field::transfer_encoding) != head.end() && !head.chunked()) {
+    keep_alive_ = false;
+    state_ = State::kAnswering;
+    ++host_->api().stats().requests;
+    return respond(error_response({501, "Only 'Transfer-Encoding: chunked' is supported.", "",
+                                   "unsupported_encoding", std::nullopt}));
+  }
   auto message = parser_->release();
   HttpRequest request;
   request.method = text_of(message.method_string());

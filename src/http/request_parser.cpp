@@ -14,6 +14,7 @@ constexpr std::size_t kMaxMessages = 4096;
 constexpr std::size_t kMaxStops = 16;
 constexpr std::size_t kMaxStopBytes = 1024;
 constexpr std::size_t kMaxBiases = 1024;
+constexpr double kMinTokenRate = 0.001;  // a token in a quarter of an hour
 constexpr double kMaxTokenRate = 1e6;
 constexpr std::size_t kNoLimit = std::numeric_limits<std::size_t>::max();
 
@@ -110,6 +111,9 @@ void read_ends(Fields& fields, RequestFields& out) {
     fields.refuse("min_tokens", "must not be above max_tokens", true);
   }
   p.max_token_rate = fields.number("max_token_rate", 0, kMaxTokenRate).value_or(0);
+  if (p.max_token_rate > 0 && p.max_token_rate < kMinTokenRate) {
+    fields.refuse("max_token_rate", "must be 0 (no cap) or at least 0.001", true);
+  }
 
   const auto* stop = fields.find("stop");
   if (stop == nullptr) return;

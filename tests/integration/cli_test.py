@@ -50,6 +50,12 @@ class BadInput(unittest.TestCase):
     def test_other_addresses_than_loopback_need_consent(self):
         self.refused(["gnb", "--name=a", "--http-listen=0.0.0.0:8080"], "http_listen", "allow_remote")
 
+    def test_a_folder_is_no_configuration(self):
+        self.refused(["gnb", "--name=a", "--config=/tmp"], "/tmp")
+
+    def test_cells_below_a_metre_are_refused(self):
+        self.refused(["drive", f"--trip={TRACE}", "--vehicle=2", "--cell-size=1e-9", "--dry-run"], "size")
+
     def test_an_unknown_model_is_named(self):
         self.refused(["gnb", "--name=a", "--model=/nonexistent.gguf"], "/nonexistent.gguf", code=1)
 

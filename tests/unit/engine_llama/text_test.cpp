@@ -15,7 +15,7 @@ class Text : public testing::Test {
     auto model = engine::LlamaModel::load(test_model());
     ASSERT_TRUE(model);
     model_ = std::make_unique<engine::LlamaModel>(std::move(*model));
-    auto codec = engine::LlamaTextCodec::make(*model_);
+    auto codec = engine::LlamaTextCodec::make(*model_, 2048);
     ASSERT_TRUE(codec) << codec.error().describe();
     codec_ = std::move(*codec);
   }
@@ -46,6 +46,22 @@ class Text : public testing::Test {
 };
 std::unique_ptr<engine::LlamaModel> Text::model_;
 std::unique_ptr<engine::LlamaTextCodec> Text::codec_;
+
+TEST_F(Text, a_text_that_cannot_fit_the_context_is_refused_at_once) {
+  const std::string huge(8'000'000, ' ');
+  const TimePoint begin = engine::steady_now();
+  const auto prompt = codec_->tokenize(huge);
+  const auto chat = codec_->render_chat({{"user", huge}});
+  EXPECT_LT(engine::steady_now() - begin, std::chrono::milliseconds(50));
+  ASSERT_FALSE(prompt);
+  EXPECT_EQ(prompt.error().code, Errc::kContextExceeded);
+  ASSERT_FALSE(chat);
+  EXPECT_EQ(chat.error().code, Errc::kContextExceeded);
+  // What is left to take apart costs less than a step or two.
+  const TimePoint again = engine::steady_now();
+  (void)codec_->tokenize(std::string(100'000, ' '));
+  EXPECT_LT(engine::steady_now() - again, std::chrono::seconds(1));
+}
 
 TEST_F(Text, pieces_of_a_text_join_to_it) {
   for (const std::string text :

@@ -302,6 +302,8 @@ TEST_F(ServerTest, bad_requests_are_answered_and_the_connection_closed) {
         Case{"POST /v1/completions HTTP/1.1\r\nContent-Length: 8388609\r\n\r\n", "413 "},
         Case{"POST /v1/completions HTTP/1.1\r\nContent-Length: 99999999999999999999999\r\n\r\n",
              "400 "},
+        Case{"POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: gzip\r\n\r\n" + get("/health"),
+             "501 "},
         Case{"GET / HTTP/1.1\r\nExpect: miracles\r\n\r\n", "417 "}}) {
     auto client = connect();
     client->send(request);
