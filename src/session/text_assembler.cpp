@@ -21,6 +21,7 @@ TextAssembler::TextAssembler(const std::vector<std::string>& stop_strings) {
 
 TextAssembler::Output TextAssembler::push(std::string_view piece) {
   if (stopped_) return {{}, true};
+  if (piece.empty()) return {};
   std::string text;
   decode(piece, text);
   return match(text);

@@ -30,6 +30,7 @@ WorldGnb::WorldGnb(WorldGnb&&) noexcept = default;
 node::NodeConfig patient_node() {
   node::NodeConfig config;
   config.frozen = std::chrono::hours(1);
+  config.keep_alive = std::chrono::hours(1);
   config.max_sessions = std::numeric_limits<std::uint32_t>::max();
   config.max_handover_reports = std::numeric_limits<std::uint32_t>::max();
   return config;
@@ -151,6 +152,7 @@ void World::Impl::boot(int index) {
     return draws.bits();
   };
   g.node = std::make_unique<node::Node>(config, ports, g.boot, random);
+  g.hello = {g.id, g.boot, g.node->compatibility(), {}};
   g.alive = true;
   for (std::size_t other = 0; other < gnbs_.size(); ++other) {
     if (static_cast<int>(other) != index && gnbs_[other].alive) {
@@ -164,10 +166,10 @@ void World::Impl::join(int x, int y) {
   WorldGnb& b = gnbs_[static_cast<std::size_t>(y)];
   if (!a.alive || !b.alive) return;
   network_->set_up(x, y, true);
-  const node::PeerHello of_a{a.id, a.boot, a.node->compatibility(), a.node->held_from(b.id)};
-  const node::PeerHello of_b{b.id, b.boot, b.node->compatibility(), b.node->held_from(a.id)};
-  a.node->on_peer_up(of_b);
-  b.node->on_peer_up(of_a);
+  a.hello.held = a.node->held_from(b.id);
+  b.hello.held = b.node->held_from(a.id);
+  a.node->on_peer_up(b.hello);
+  b.node->on_peer_up(a.hello);
 }
 
 void World::Impl::cut(int x, int y) {

@@ -19,6 +19,7 @@ struct WorldGnb {
   std::vector<CellId> cells;
   bool alive = false;
   BootId boot;
+  node::PeerHello hello;  // to the others; what it holds of them is filled in each time
   std::unique_ptr<engine::Engine> engine;
   std::unique_ptr<WorldPeers> peers;
   std::unique_ptr<WorldUes> ues;

@@ -113,15 +113,23 @@ TEST(Fallback, the_session_moves_on_from_the_third_node) {
 }
 
 TEST(Fallback, the_ue_may_come_to_the_third_node_itself) {
-  VirtualGnbs world(with_fallback());
-  VirtualUe& ue = talk(world);
-  world.engine("b").refuse_reservations(true);
-  world.hand_over(ue, "a", "b", 2s);
-  world.clock.run_for(500ms);
-  ASSERT_TRUE(world.attach(ue, "c"));
-  expect_whole(world, ue);
-  EXPECT_EQ(ue.transcript.entries().back().emitter, NodeId("c"));
-  EXPECT_EQ(ue.transcript.entries().back().by, NodeId("c"));
+  // At 1 ms it has not taken the session over yet.
+  for (const Duration delay : {Duration(1ms), Duration(500ms)}) {
+    VirtualGnbs world(with_fallback());
+    VirtualUe& ue = talk(world);
+    world.engine("b").refuse_reservations(true);
+    world.hand_over(ue, "a", "b", 2s);
+    world.clock.run_for(delay);
+    ASSERT_TRUE(world.attach(ue, "c"));
+    world.clock.run_for(100ms);
+    // Nobody relays any more.
+    const std::size_t told = world.count("c", "b", "TokenUpdate");
+    world.clock.run_for(1s);
+    EXPECT_EQ(world.count("c", "b", "TokenUpdate"), told) << to_ms(delay);
+    expect_whole(world, ue);
+    EXPECT_EQ(ue.transcript.entries().back().emitter, NodeId("c"));
+    EXPECT_EQ(ue.transcript.entries().back().by, NodeId("c"));
+  }
 }
 
 TEST(Fallback, where_the_third_node_refuses_too_the_source_decodes_on) {
