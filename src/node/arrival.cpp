@@ -162,7 +162,10 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
       after_target(*s);
       return {};
     case Role::kArriving:
-      s->relay_to.reset();
+      if (s->relay_to) {  // was to decode for another gNB, which needs no report here
+        s->relay_to.reset();
+        open_report(*s, request);
+      }
       if (s->incoming && !s->incoming->status_known()) claim(*s);
       pump_stream(*s);
       return {};

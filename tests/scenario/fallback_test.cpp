@@ -126,6 +126,7 @@ TEST(Fallback, the_ue_may_come_to_the_third_node_itself) {
     const std::size_t told = world.count("c", "b", "TokenUpdate");
     world.clock.run_for(1s);
     EXPECT_EQ(world.count("c", "b", "TokenUpdate"), told) << to_ms(delay);
+    EXPECT_GE(world.count("c", "a", "UeContextRelease"), 1u) << to_ms(delay);
     expect_whole(world, ue);
     EXPECT_EQ(ue.transcript.entries().back().emitter, NodeId("c"));
     EXPECT_EQ(ue.transcript.entries().back().by, NodeId("c"));
@@ -184,7 +185,7 @@ TEST(Load, a_model_that_must_be_loaded_first_starts_the_preparation_earlier) {
     world.hand_over(ue, "a", "b", 4s);
     world.clock.run_for(2s);
     ASSERT_EQ(world.node("b").handovers().size(), 1u);
-    const auto& report = world.node("b").handovers().front();
+    const node::HandoverReport report = world.node("b").handovers().front();
     EXPECT_EQ(report.load_s, cold ? 1.2 : 0);
     EXPECT_TRUE(report.prepared);
     ASSERT_TRUE(report.first_token_ms);
