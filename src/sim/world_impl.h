@@ -75,6 +75,12 @@ class World::Impl : public NetworkListener {
   void take_reports(WorldGnb& g);
   void complete();
 
+ private:
+  // World's calls and its nodes' ports work on these.
+  friend class World;
+  friend class WorldPeers;
+  friend class WorldUes;
+
   World& world_;
   WorldSettings settings_;
   std::vector<std::string> names_;
