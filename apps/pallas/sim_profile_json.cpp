@@ -1,4 +1,4 @@
-// The measured profile of an engine, from its JSON.
+// What was measured of an engine, from its JSON.
 
 #include <nlohmann/json.hpp>
 
@@ -13,13 +13,18 @@ Seconds seconds(const json& from, const char* field) {
   return Seconds(from.at(field).get<double>());
 }
 
+std::optional<std::uint32_t> count(const json& from, const char* field) {
+  if (!from.contains(field)) return std::nullopt;
+  return from.at(field).get<std::uint32_t>();
+}
+
 }  // namespace
 
-Result<MeasuredProfile> parse_measured_profile(const std::string& text) {
+Result<MeasuredEngine> parse_measured_engine(const std::string& text) {
   try {
     const json all = json::parse(text);
     const json& from = all.at("profile");
-    MeasuredProfile measured;
+    MeasuredEngine measured;
     engine::Profile& profile = measured.profile;
     profile.chunk_tokens = from.at("chunk_tokens");
     for (const json& point : from.at("prefill")) {
@@ -37,6 +42,10 @@ Result<MeasuredProfile> parse_measured_profile(const std::string& text) {
       measured.capabilities.exact_single_step = can.at("exact_single_step");
       measured.capabilities.exact_attach = can.at("exact_attach");
     }
+    measured.kv_bytes_per_token = count(all, "kv_bytes_per_token");
+    measured.block_tokens = count(all, "block_tokens");
+    measured.context_tokens = count(all, "context_tokens");
+    measured.slots = count(all, "slots");
     return measured;
   } catch (const json::exception& error) {
     return fail(Errc::kParse, std::string("profile: ") + error.what());

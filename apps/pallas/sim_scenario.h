@@ -1,7 +1,9 @@
 #pragma once
 // Scenario files of `pallas sim` (docs/simulation.md): TOML into a checked sim::Scenario.
 
+#include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -18,12 +20,14 @@ Result<sim::Scenario> read_scenario(std::string_view text, const std::string& na
                                     const std::filesystem::path& folder);
 Result<sim::Scenario> read_scenario_file(const std::string& path);
 
-// A profile that an engine measured (`measured-*.json` in the folder of the model's cache).
-struct MeasuredProfile {
+// What a gNB says of its engine at GET /v1/engine. The cached measurement itself (`measured-*.json`
+// in the folder of the model's cache) serves too; it says profile and capabilities only.
+struct MeasuredEngine {
   engine::Profile profile;
   engine::Capabilities capabilities;
+  std::optional<std::uint32_t> kv_bytes_per_token, block_tokens, context_tokens, slots;
 };
 // kParse, naming the field, for anything else.
-Result<MeasuredProfile> parse_measured_profile(const std::string& json);
+Result<MeasuredEngine> parse_measured_engine(const std::string& json);
 
 }  // namespace pallas::app

@@ -294,12 +294,16 @@ class Reader {
       m = sim::EngineModel{};
       m.name = "measured";
       if (const auto json = in.file("profile")) {
-        auto profile = parse_measured_profile(*json);
-        if (profile) {
-          m.profile = profile->profile;
-          m.capabilities = profile->capabilities;
+        const auto engine = parse_measured_engine(*json);
+        if (engine) {
+          m.profile = engine->profile;
+          m.capabilities = engine->capabilities;
+          m.kv_bytes_per_token = engine->kv_bytes_per_token.value_or(m.kv_bytes_per_token);
+          m.block_tokens = engine->block_tokens.value_or(m.block_tokens);
+          m.context_tokens = engine->context_tokens.value_or(m.context_tokens);
+          m.slots = engine->slots.value_or(m.slots);
         } else {
-          in.fault("profile", profile.error().message);
+          in.fault("profile", engine.error().message);
         }
       }
       in.only_with("prefill_rate", false, "a model in place of the profile");

@@ -109,10 +109,11 @@ Result<Outcome> run_uncertainty(const Settings& settings) {
       "No paper has it. Trajectories of the shipped SUMO trace or --trace, turned and shifted at "
       "random under the seed, cells of 100 m, a position every 500 ms, CVH.",
       "aware: CVH says how sure it is of the time, min(1.25 T^2 / (2 v), T / 2) for a crossing in "
-      "T at "
-      "speed v (docs/uncertainty.md). plain: the same predictions, taken for exact, the papers' "
-      "rule; "
-      "margin: two-front's fixed one of 0.3 s besides.",
+      "T at speed v (docs/uncertainty.md). plain: the same predictions, taken for exact, the "
+      "papers' "
+      "rule. Two-front's fixed margin of 0.3 s is added in aware; without and with it alone: "
+      "plain, "
+      "margin.",
       "Qwen3-14B, prompts of 2,000 tokens, 300 Mbps. " + engine_sentence()};
   return outcome;
 }

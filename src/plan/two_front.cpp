@@ -11,15 +11,13 @@
 namespace pallas::plan {
 namespace {
 
-// T_w* and a margin for the prediction's error and for blocks and chunks; only for the latter where
-// the window has seen to the error. As early as allowed when no window suffices.
+// T_w* and a margin for blocks and chunks and for rates that other sessions take a share of; also
+// for the prediction's error, unless the window has seen to it. As early as allowed when no window
+// suffices.
 Seconds window_of(const PlanInput& input, Fronts fronts) {
   const auto exact = two_front_window(input, fronts);
   if (!exact) return input.t_max;
-  const bool allowed_for = input.sigma && !input.at_handover;
-  const Seconds margin =
-      allowed_for ? std::min(input.margin, two_front_granularity(input, fronts)) : input.margin;
-  return std::clamp(*exact + margin, Seconds(0), input.t_max);
+  return std::clamp(*exact + input.margin, Seconds(0), input.t_max);
 }
 
 // The front may follow new tokens upward without an end, unless they must not be recomputed.

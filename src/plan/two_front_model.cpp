@@ -119,17 +119,6 @@ std::optional<Seconds> two_front_window(const PlanInput& input, Fronts fronts) {
   return Seconds(std::min(window, kForever.count()));
 }
 
-Seconds two_front_granularity(const PlanInput& input, Fronts fronts) {
-  const Flow flow(input, fronts);
-  const double block = input.block_tokens, chunk = 2 * block;
-  const bool link = flow.down > 0;
-  const double last = std::min(std::max(over(chunk, flow.up), link ? over(block, flow.down) : 0.0),
-                               over(chunk + block, flow.up));
-  const double overtaken = link ? block * over(flow.work.decode, flow.down) : 0.0;
-  return bounded(over(4 * chunk + 5 * block + overtaken + 2, flow.up + flow.down) +
-                 (fronts.recompute ? last : over(block, flow.down)));
-}
-
 TwoFrontForecast forecast_two_front(const PlanInput& input, Fronts fronts, Seconds window) {
   const Flow flow(input, fronts);
   const double w = window.count(), load = flow.work.load, decode = flow.work.decode;

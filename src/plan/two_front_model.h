@@ -33,9 +33,6 @@ Fronts choose_fronts(const PlanInput& input);
 // starting at the handover is best.
 std::optional<Seconds> two_front_window(const PlanInput& input, Fronts fronts);
 
-// The most that blocks, and chunks of two blocks, add to the flow (docs/two-front.md proves it).
-Seconds two_front_granularity(const PlanInput& input, Fronts fronts);
-
 // What starting `window` before the handover leads to.
 struct TwoFrontForecast {
   double uncovered = 0;   // tokens not covered at the handover

@@ -128,13 +128,18 @@ TEST(SimScenario, cells_that_overlap_and_empty_traces_are_refused) {
 }
 
 TEST(SimScenario, a_measured_profile_takes_the_place_of_a_model) {
-  const auto measured = parse_measured_profile(R"({"profile": {"chunk_tokens": 64,
+  const auto measured = parse_measured_engine(R"({"profile": {"chunk_tokens": 64,
       "prefill": [{"depth": 0, "per_token_s": 0.003}], "decode": [{"batch": 1, "depth": 0, "step_s": 0.02}],
-      "export_per_token_s": 1e-6, "attach_per_token_s": 1e-6}})");
+      "export_per_token_s": 1e-6, "attach_per_token_s": 1e-6},
+      "kv_bytes_per_token": 23040, "block_tokens": 32, "slots": 3})");
   ASSERT_TRUE(measured) << measured.error().message;
   EXPECT_EQ(measured->profile.chunk_tokens, 64u);
+  EXPECT_EQ(measured->kv_bytes_per_token, 23040u);
+  EXPECT_EQ(measured->block_tokens, 32u);
+  EXPECT_EQ(measured->slots, 3u);
+  EXPECT_FALSE(measured->context_tokens);
   EXPECT_DOUBLE_EQ(measured->profile.prefill[0].per_token.count(), 0.003);
-  EXPECT_THAT(parse_measured_profile("{}").error().message, HasSubstr("profile"));
+  EXPECT_THAT(parse_measured_engine("{}").error().message, HasSubstr("profile"));
   EXPECT_THAT(error_of(with("model = \"llama-3-8b\"", "profile = \"none.json\"")),
               HasSubstr("engine.profile"));
 }

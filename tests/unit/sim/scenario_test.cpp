@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
+#include <sstream>
 
 namespace pallas::sim {
 namespace {
@@ -35,14 +37,16 @@ ScenarioRun only(const Scenario& s) {
   return std::move(runs->at(0));
 }
 
+// To the last bit of each number.
 std::string describe(const ScenarioRun& run) {
-  std::string all = std::to_string(run.events) + "\n";
+  std::ostringstream all;
+  all << std::hexfloat << run.scheme << " " << run.events << " " << run.tokens << "\n";
   for (const HandoverRecord& h : run.records) {
-    all += h.ue + " " + h.source + ">" + h.target + " " + std::to_string(h.at_s) + " " +
-           std::to_string(h.sit_ms.value_or(-1)) + " " + std::to_string(h.bytes) + " " +
-           std::to_string(h.recomputed) + "\n";
+    all << h.ue << " " << h.source << ">" << h.target << " " << h.at_s << " "
+        << h.sit_ms.value_or(-1) << " " << h.gap_ms.value_or(-1) << " " << h.early_s.value_or(-1)
+        << " " << h.window_s.value_or(-1) << " " << h.bytes << " " << h.recomputed << "\n";
   }
-  return all;
+  return all.str();
 }
 
 TEST(Scenario, every_token_of_every_ue_comes_once_and_in_order_under_every_scheme) {
@@ -63,6 +67,21 @@ TEST(Scenario, the_same_seed_gives_the_same_bytes_and_another_seed_others) {
   EXPECT_EQ(once, describe(only(s)));
   s.seeds = {2};
   EXPECT_NE(once, describe(only(s)));
+}
+
+// tools/stage compares the file with that of another compiler's and build type's.
+TEST(Scenario, what_a_run_gives_is_written_for_other_builds_to_compare) {
+  Scenario s = walks();
+  s.schemes = {"full-copy", "recompute", "ctho", "pallas", "two-front"};
+  s.network.rate = DrawnRate{};
+  const auto runs = run(s);
+  ASSERT_TRUE(runs) << runs.error().message;
+  std::ofstream file("same-seed.txt");
+  for (const ScenarioRun& r : *runs) {
+    EXPECT_GT(r.records.size(), 50u) << r.scheme;
+    file << describe(r);
+  }
+  EXPECT_TRUE(file.flush());
 }
 
 TEST(Scenario, a_better_prediction_interrupts_less) {
