@@ -158,9 +158,11 @@ Result<DemoInput> DemoRun::drive(Fleet& fleet, const std::string& scheme, DemoVi
   const auto model = model_of(loop_, fleet.http().begin()->second);
   if (!model) return Failure(model.error());
   WatchedSession watched;
-  const auto no = (*follower)->start(
-      request(*model, scheme, true), ue::Endpoint::kChat,
-      watched.callbacks([&view](const NodeId& by, std::string_view text) { view.text(by, text); }));
+  const auto no =
+      (*follower)->start(request(*model, scheme, true), ue::Endpoint::kChat,
+                         watched.callbacks([&view](const NodeId& by, const std::string& text) {
+                           view.text(by, text);
+                         }));
   if (!no) return Failure(no.error());
   const auto first = [&] { return watched.over || !watched.tokens.empty(); };
   if (auto s = loop_.wait(first, kFirstToken, "the first token"); !s) return Failure(s.error());

@@ -5,7 +5,7 @@
 namespace pallas::app {
 
 ue::FollowerCallbacks WatchedSession::callbacks(
-    std::function<void(const NodeId&, std::string_view)> on_text) {
+    std::function<void(const NodeId&, const std::string&)> on_text) {
   ue::FollowerCallbacks callbacks;
   callbacks.on_session = [this](const ue::SessionEvent& event) {
     session = event.session;

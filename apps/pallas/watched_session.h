@@ -2,7 +2,6 @@
 // A session of this program's own, as it watches it.
 
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/units.h"
@@ -21,7 +20,7 @@ struct WatchedSession {
   // `on_text`, where given, sees text as it comes and which gNB made it. `this` outlives the
   // session.
   ue::FollowerCallbacks callbacks(
-      std::function<void(const NodeId& by, std::string_view text)> on_text = {});
+      std::function<void(const NodeId& by, const std::string& text)> on_text = {});
 };
 
 }  // namespace pallas::app
