@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 
 #include "http/json_writer.h"
 
@@ -67,34 +68,83 @@ std::string heading(const SchemeSummary& s) {
   return text + fmt::format("; a decode step takes {} ms", cell(s.step_ms, 2));
 }
 
-std::string table_line(const SchemeSummary& s, const SchemeSummary& first) {
-  const bool control = s.scheme == kControl;
-  const auto count = [&](std::uint64_t sum) {
-    return cell(control ? std::nullopt : mean_of(static_cast<double>(sum), s.reported), 0);
-  };
-  return fmt::format(
-      "{:<22}{:>4} {:>8}{:>8}{:>8} {:>7}{:>8} {:>7} {:>6} {:>7} {:>7} {:>21} {:>7} {:>6} {:>6} "
-      "{:>6} {:>6}  {}\n",
-      s.scheme, s.rows.size(), cell(s.sit.p50), cell(s.sit.p95), cell(s.sit.mean), cell(s.gap.p50),
-      cell(s.gap.p95), cell(ratio(s.gap.p50, s.control_gap.p50), 2),
-      cell(ratio(s.gap.p50, s.control.p50), 2),
-      control ? "-" : cell(ratio(s.sit.mean, first.sit.mean), 2),
-      control ? "-" : cell(ratio(s.gap.p50, first.gap.p50), 2),
-      fmt::format("{}/{}/{}", cell(s.before.p50), cell(s.preparation.p50), cell(s.after.p50)),
-      control ? "-" : cell(mean_of(static_cast<double>(s.bytes) / 1e6, s.reported), 2),
-      count(s.recomputed), count(s.replayed), count(s.overlap),
-      control ? "-" : cell(mean_of(s.early_s, s.reported), 2),
-      control ? ""
-              : fmt::format("exact {}/{}, ids equal {}/{}", s.exact, s.rows.size(), s.ids_ok,
-                            s.rows.size()));
+// A line of the table: a name, then cells that end at the same columns in every line.
+std::string aligned(std::string_view name, std::size_t width,
+                    const std::vector<std::string>& cells) {
+  constexpr int kWidths[] = {4, 9, 8, 8, 8, 8, 8, 7, 8, 8, 22, 8, 7, 7, 7, 7};
+  std::string line = fmt::format("{:<{}}", name, width);
+  for (std::size_t i = 0; i < cells.size(); ++i) {
+    line += fmt::format("{:>{}}", cells[i], i < std::size(kWidths) ? kWidths[i] : 0);
+  }
+  return line;
 }
 
-std::string resident_line(const SchemeSummary& s) {
+std::string notes_of(const SchemeSummary& s) {
+  std::string text = fmt::format("  exact {}/{}, ids equal {}/{}", s.exact, s.rows.size(), s.ids_ok,
+                                 s.rows.size());
+  if (s.reported < s.rows.size()) {
+    text += fmt::format(", {} without a report", s.rows.size() - s.reported);
+  }
+  if (s.failed > 0) text += fmt::format(", {} failed", s.failed);
+  return text;
+}
+
+std::string table_line(const SchemeSummary& s, const SchemeSummary& first, std::size_t width) {
+  const auto intervals =
+      fmt::format("{}/{}/{}", cell(s.before.p50), cell(s.preparation.p50), cell(s.after.p50));
+  std::vector<std::string> cells = {std::to_string(s.rows.size()),
+                                    cell(s.sit.p50),
+                                    cell(s.sit.p95),
+                                    cell(s.sit.mean),
+                                    cell(s.gap.p50),
+                                    cell(s.gap.p95),
+                                    cell(ratio(s.gap.p50, s.control_gap.p50), 2),
+                                    cell(ratio(s.gap.p50, s.control.p50), 2)};
+  if (s.scheme == kControl) {
+    cells.insert(cells.end(), {"-", "-", intervals});
+    return aligned(s.scheme, width, cells) + "\n";
+  }
+  const auto mean = [&](double sum, int digits) { return cell(mean_of(sum, s.reported), digits); };
+  cells.insert(
+      cells.end(),
+      {cell(ratio(s.sit.mean, first.sit.mean), 2), cell(ratio(s.gap.p50, first.gap.p50), 2),
+       intervals, mean(static_cast<double>(s.bytes) / 1e6, 2),
+       mean(static_cast<double>(s.recomputed), 0), mean(static_cast<double>(s.replayed), 0),
+       mean(static_cast<double>(s.overlap), 0), mean(s.early_s, 2)});
+  return aligned(s.scheme, width, cells) + notes_of(s) + "\n";
+}
+
+std::string resident_line(const SchemeSummary& s, std::size_t width) {
   const auto part = [](const Distribution& d) {
     return fmt::format("{:>7}{:>7}{:>8}", cell(d.p50), cell(d.p90), cell(d.max));
   };
-  return fmt::format("{:<22}     {}   {}   {}\n", s.scheme, part(s.residents_before),
+  return fmt::format("{:<{}}     {}   {}   {}\n", s.scheme, width, part(s.residents_before),
                      part(s.residents_during), part(s.residents_after));
+}
+
+std::string setting_table(const std::vector<const SchemeSummary*>& group) {
+  const auto& first = yardstick(group);
+  std::size_t width = 14;
+  for (const auto* s : group) width = std::max(width, s->scheme.size() + 1);
+  std::string text = heading(first) + "\n";
+  text += aligned("scheme", width,
+                  {"n", "SIT p50", "p95", "mean", "gap p50", "p95", "/c.gap", "/ITL",
+                   "SIT/" + first.scheme.substr(0, 3), "gap/" + first.scheme.substr(0, 3),
+                   "ITL before/prep/after", "MB", "recomp", "replay", "overl.", "early"}) +
+          "\n";
+  for (const auto* s : group) text += table_line(*s, first, width);
+  if (first.setting.movers > 1) {
+    text += "SIT of each group's worst user, mean:";
+    for (const auto* s : group) {
+      text += fmt::format(" {} {}", s->scheme, cell(s->worst_user_sit_ms));
+    }
+    text += "\n";
+  }
+  if (first.setting.residents > 0) {
+    text += "residents' ITL: before, during and after the preparation, each p50, p90, max\n";
+    for (const auto* s : group) text += resident_line(*s, width);
+  }
+  return text;
 }
 
 void write(http::JsonWriter& json, const char* key, const Distribution& d) {
@@ -157,6 +207,8 @@ void write(http::JsonWriter& json, const SchemeSummary& s) {
       .member("exact_handovers", control ? s.rows.size() : s.exact)
       .member("ids_ok_handovers", s.ids_ok)
       .member("prepared_handovers", s.prepared)
+      .member("reported_handovers", s.reported)
+      .member("failed_handovers", s.failed)
       .end_object();
 }
 
@@ -289,18 +341,7 @@ std::string csv_line(const HandoverRow& row) {
 std::string summary_table(const std::vector<SchemeSummary>& summaries) {
   std::string text;
   for (const auto& group : by_setting(summaries)) {
-    const auto& first = yardstick(group);
-    text += (text.empty() ? "" : "\n") + heading(first) + "\n";
-    text += fmt::format(
-        "{:<22}{:>4} {:>8}{:>8}{:>8} {:>7}{:>8} {:>7} {:>6} {:>7} {:>7} {:>21} {:>7} {:>6} {:>6} "
-        "{:>6} {:>6}\n",
-        "scheme", "n", "SIT p50", "p95", "mean", "gap p50", "p95", "/c.gap", "/ITL",
-        "SIT/" + first.scheme.substr(0, 3), "gap/" + first.scheme.substr(0, 3),
-        "ITL before/prep/after", "MB", "recomp", "replay", "overl.", "early");
-    for (const auto* s : group) text += table_line(*s, first);
-    if (first.setting.residents == 0) continue;
-    text += "residents' ITL: before, during and after the preparation, each p50, p90, max\n";
-    for (const auto* s : group) text += resident_line(*s);
+    text += (text.empty() ? "" : "\n") + setting_table(group);
   }
   return text +
          "\nTimes in ms, early in s. SIT and gap of the control: at the same place of a stream "
