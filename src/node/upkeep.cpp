@@ -128,6 +128,7 @@ void Node::Impl::become_mirror(Session& s) {
 }
 
 void Node::Impl::become_moved(Session& s, const NodeId& where) {
+  close_departure(s);
   release_slot(s);
   s.incoming.reset();
   s.outgoing.reset();
