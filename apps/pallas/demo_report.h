@@ -26,6 +26,7 @@ struct SeenHandover {
   NodeId source, target;
   TimePoint executed{};  // the UE left the source
   std::optional<double> gap_ms, sit_ms;
+  std::string json{};  // the UE's own report, for `pallas trace`
 };
 
 // One element of GET /v1/handovers, what of it is used here.
@@ -37,9 +38,18 @@ struct GnbReport {
   double window_s = 0, early_s = 0, expected_sit_s = 0;
   std::uint64_t tokens_total = 0, tokens_recomputed = 0, tokens_replayed = 0;
   std::uint64_t tokens_received = 0, tokens_overlap = 0, residual_tokens = 0, bytes = 0;
+  std::string json;  // all of it, for `pallas trace`
 };
 // Elements about `session` in the answer of GET /v1/handovers; kParse when it is not that.
 Result<std::vector<GnbReport>> parse_gnb_reports(const std::string& json, const SessionId& session);
+
+// The source's report of a handover, in the same answer.
+struct SourceReport {
+  Epoch epoch;
+  std::string json;
+};
+Result<std::vector<SourceReport>> parse_source_reports(const std::string& json,
+                                                       const SessionId& session);
 
 // ITL in milliseconds; absent when there is no interval.
 struct Percentiles {
@@ -50,6 +60,7 @@ Percentiles percentiles(std::vector<double> values);
 struct DemoHandover {
   SeenHandover seen;
   std::optional<GnbReport> gnb;  // none: the target kept no report of it
+  std::string source_json{};     // the source's report; empty: it kept none
 };
 
 struct DemoInput {
@@ -59,6 +70,7 @@ struct DemoInput {
   std::vector<double> reference_itl_ms;  // of the uncapped run at one gNB
   std::vector<SeenHandover> handovers;
   std::vector<GnbReport> reports;
+  std::vector<SourceReport> source_reports;
   std::uint64_t expected_tokens = 0;  // what the finish said; 0: it never finished
   std::string failure;                // why it never finished
   std::uint64_t contradictions = 0;   // an index that came again with another id

@@ -45,8 +45,13 @@ void write(http::JsonWriter& json, const DemoHandover& handover) {
       .member("relay", gnb.relay)
       .member("oracle", gnb.oracle)
       .member("recovery", gnb.recovery)
-      .member("error", gnb.error)
-      .end_object();
+      .member("error", gnb.error);
+  // What each took part in it reported, as `pallas trace` reads it.
+  json.key("reports").begin_array();
+  for (const auto* report : {&gnb.json, &handover.source_json, &handover.seen.json}) {
+    if (!report->empty()) json.raw(*report);
+  }
+  json.end_array().end_object();
 }
 
 // Reads a member if it is there and of that type; reports of another version have others.
@@ -65,26 +70,50 @@ void take(const nlohmann::json& object, const char* key, T& to) {
   }
 }
 
-}  // namespace
-
-Result<std::vector<GnbReport>> parse_gnb_reports(const std::string& text,
-                                                 const SessionId& session) {
+// The reports of `session` in a list of GET /v1/handovers: its member `name`, or the bare list.
+Result<std::vector<nlohmann::json>> reports_of(const std::string& text, const char* name,
+                                               const SessionId& session) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
-  // A bare list, or an object that holds it.
-  const nlohmann::json* list = &json;
-  if (json.is_object()) {
-    for (const auto& member : json) {
-      if (member.is_array()) list = &member;
-    }
-  }
-  if (!list->is_array()) return fail(Errc::kParse, "GET /v1/handovers did not answer a list");
-  std::vector<GnbReport> reports;
-  for (const auto& item : *list) {
+  const bool inside = json.is_object() && json.contains(name);
+  const nlohmann::json& list = inside ? json[name] : json;
+  if (!list.is_array()) return fail(Errc::kParse, "GET /v1/handovers did not answer a list");
+  std::vector<nlohmann::json> reports;
+  for (const auto& item : list) {
     if (!item.is_object()) return fail(Errc::kParse, "GET /v1/handovers: a report is no object");
     std::string whose;
     take(item, "session", whose);
-    if (whose != session.value) continue;
+    if (whose == session.value) reports.push_back(item);
+  }
+  return reports;
+}
+
+std::string dump(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+}  // namespace
+
+Result<std::vector<SourceReport>> parse_source_reports(const std::string& text,
+                                                       const SessionId& session) {
+  const auto list = reports_of(text, "departures", session);
+  if (!list) return Failure(list.error());
+  std::vector<SourceReport> reports;
+  for (const auto& item : *list) {
+    SourceReport report{Epoch(), dump(item)};
+    take(item, "epoch", report.epoch.value);
+    reports.push_back(std::move(report));
+  }
+  return reports;
+}
+
+Result<std::vector<GnbReport>> parse_gnb_reports(const std::string& text,
+                                                 const SessionId& session) {
+  const auto list = reports_of(text, "data", session);
+  if (!list) return Failure(list.error());
+  std::vector<GnbReport> reports;
+  for (const auto& item : *list) {
     GnbReport report;
+    report.json = dump(item);
     take(item, "epoch", report.epoch.value);
     take(item, "scheme", report.scheme);
     take(item, "source", report.source);

@@ -8,6 +8,7 @@
 #include "demo_prompt.h"
 #include "driver.h"
 #include "http/json_writer.h"
+#include "http/wall_clock.h"
 #include "http_feed.h"
 #include "ue/follower.h"
 #include "ue/gnb_api.h"
@@ -245,14 +246,15 @@ Result<DemoInput> DemoRun::drive(Fleet& fleet, const std::string& scheme, DemoVi
   if (const auto report = (*follower)->report(*no)) {
     input.model = report->model;
     for (const auto& h : report->handovers) {
-      input.handovers.push_back({h.epoch, h.from, h.to, h.executed_at, h.gap_ms, h.sit_ms});
+      input.handovers.push_back({h.epoch, h.from, h.to, h.executed_at, h.gap_ms, h.sit_ms,
+                                 ue::to_json(h, http::read_clock_anchor())});
     }
     input.contradictions = report->counters.contradictions;
     input.skipped = report->counters.skipped;
   }
-  auto reports = collect(fleet, watched.session);
-  if (!reports) return Failure(reports.error());
-  input.reports = std::move(*reports);
+  if (auto status = collect(fleet, watched.session, input); !status) {
+    return Failure(status.error());
+  }
   input.feed_failures = feed.failures().count;
   input.first_feed_failure = feed.failures().first;
   if (!feed.trouble.empty() && input.failure.empty()) input.failure = feed.trouble;
@@ -289,8 +291,7 @@ Result<Reference> DemoRun::reference(Fleet& fleet, const std::string& scheme) {
   return reference;
 }
 
-Result<std::vector<GnbReport>> DemoRun::collect(Fleet& fleet, const SessionId& session) {
-  std::vector<GnbReport> all;
+Status DemoRun::collect(Fleet& fleet, const SessionId& session, DemoInput& into) {
   std::size_t waiting = fleet.http().size();
   std::string trouble;
   ue::GnbClient client(loop_.io(), ue::HttpTimeouts{});
@@ -302,12 +303,15 @@ Result<std::vector<GnbReport>> DemoRun::collect(Fleet& fleet, const SessionId& s
                      trouble = who + ": GET /v1/handovers failed";
                      return;
                    }
-                   auto reports = parse_gnb_reports(reply->body, session);
-                   if (!reports) {
-                     trouble = who + ": " + reports.error().message;
+                   const auto reports = parse_gnb_reports(reply->body, session);
+                   const auto sources = parse_source_reports(reply->body, session);
+                   if (!reports || !sources) {
+                     trouble = who + ": " + (reports ? sources.error() : reports.error()).message;
                      return;
                    }
-                   all.insert(all.end(), reports->begin(), reports->end());
+                   into.reports.insert(into.reports.end(), reports->begin(), reports->end());
+                   into.source_reports.insert(into.source_reports.end(), sources->begin(),
+                                              sources->end());
                  });
   }
   const auto done = [&] { return waiting == 0; };
@@ -315,7 +319,7 @@ Result<std::vector<GnbReport>> DemoRun::collect(Fleet& fleet, const SessionId& s
     return Failure(s.error());
   }
   if (!trouble.empty()) return fail(Errc::kUnreachable, trouble);
-  return all;
+  return {};
 }
 
 }  // namespace pallas::app

@@ -38,7 +38,7 @@ class DemoRun {
   // The name of the model that this gNB serves.
   Result<std::string> model_of(const ue::Address& gnb);
   std::uint32_t max_tokens() const;
-  Result<std::vector<GnbReport>> collect(Fleet& fleet, const SessionId& session);
+  Status collect(Fleet& fleet, const SessionId& session, DemoInput& into);
 
   EventLoop& loop_;
   Clock& clock_;

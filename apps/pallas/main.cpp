@@ -24,6 +24,7 @@ constexpr Command kCommands[] = {
     {"plan", "show what each scheme would do about one handover", pallas::app::plan_command},
     {"experiment", "make a table or figure of the papers again", pallas::app::experiment_command},
     {"sim", "run a scenario of many cells and users on virtual time", pallas::app::sim_command},
+    {"trace", "one handover as a trace, all nodes on one time line", pallas::app::trace_command},
     {"model", "prepare the model file, or show it", pallas::app::model_command},
 };
 
