@@ -191,10 +191,10 @@ std::string align_all(Parties& parties) {
   return how.empty() ? "one monotonic clock" : "clocks of several hosts: " + how;
 }
 
-// What the table and the trace count from.
+// What the table and the trace count from: as SIT does, where the UE was asked.
 std::pair<double, std::string> zero_of(const Parties& parties) {
-  constexpr std::pair<TraceRole, const char*> kZeros[] = {{kSource, "ran_execution"},
-                                                          {kUe, "execution"},
+  constexpr std::pair<TraceRole, const char*> kZeros[] = {{kUe, "execution"},
+                                                          {kSource, "ran_execution"},
                                                           {kTarget, "ran_execution"},
                                                           {kTarget, "attached"},
                                                           {kSource, "claim_received"}};

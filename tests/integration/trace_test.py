@@ -62,7 +62,7 @@ class Trace(ClusterTest):
             self.assertEqual((status, err), (0, ""))
             with open(out) as file:
                 self.check(json.load(file))
-            for phase in ("two-front: ", "prefill", "fronts met", "first own token written"):
+            for phase in ("two-front: ", "blocks before the UE came", "fronts met", "first own token written"):
                 self.assertIn(phase, table)
             # Without --out the trace is all that standard output gets.
             status, text, err = run("trace", "latest", "--report", report)
