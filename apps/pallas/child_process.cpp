@@ -1,6 +1,7 @@
 #include "child_process.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,10 +16,12 @@ namespace pallas::app {
 namespace {
 
 // Only calls that are safe between fork and exec.
-[[noreturn]] void become(char* const* argv, int out, int err, pid_t parent) {
+[[noreturn]] void become(char* const* argv, int out, int err, pid_t parent,
+                         const cpu_set_t& cores) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(127);  // it died before prctl
+  if (CPU_COUNT(&cores) > 0) sched_setaffinity(0, sizeof cores, &cores);
   dup2(out, STDOUT_FILENO);
   dup2(err, STDERR_FILENO);
   const int null = open("/dev/null", O_RDONLY);
@@ -31,7 +34,8 @@ namespace {
 
 Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const std::vector<std::string>& args,
                                                           const std::string& out_file,
-                                                          const std::string& err_file) {
+                                                          const std::string& err_file,
+                                                          const std::vector<int>& cores) {
   const auto create = [](const std::string& path) {
     return open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   };
@@ -48,9 +52,13 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const std::vector<std:
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
 
+  cpu_set_t allowed;
+  CPU_ZERO(&allowed);
+  for (const int core : cores) CPU_SET(static_cast<std::size_t>(core), &allowed);
+
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid == 0) become(argv.data(), out, err, parent);
+  if (pid == 0) become(argv.data(), out, err, parent, allowed);
   const std::string why = std::strerror(errno);
   close(out);
   close(err);

@@ -16,10 +16,11 @@ class ChildProcess {
  public:
   // Starts this very program (/proc/self/exe) with `args`, in a process group of its own (so that
   // Ctrl-C reaches only us, who end it in order), killed by the kernel when we die. Its standard
-  // output and error go to these files, created anew.
+  // output and error go to these files, created anew. It stays on `cores`, unless there are none.
   static Result<std::unique_ptr<ChildProcess>> start(const std::vector<std::string>& args,
                                                      const std::string& out_file,
-                                                     const std::string& err_file);
+                                                     const std::string& err_file,
+                                                     const std::vector<int>& cores = {});
   // stop()
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;

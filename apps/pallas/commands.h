@@ -10,6 +10,8 @@ namespace pallas::app {
 int gnb_command(std::vector<std::string> args);
 int ue_command(std::vector<std::string> args);
 int drive_command(std::vector<std::string> args);
+int bench_command(std::vector<std::string> args);
+int bench_handover_command(std::vector<std::string> args);
 int demo_command(std::vector<std::string> args);
 int experiment_command(std::vector<std::string> args);
 int model_command(std::vector<std::string> args);

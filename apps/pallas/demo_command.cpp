@@ -1,18 +1,17 @@
 // `pallas demo`: gNB processes on loopback, a driving UE, and what became of its stream.
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 
 #include "commands.h"
 #include "demo_run.h"
 #include "engine_setup.h"
+#include "log_folder.h"
 #include "model_setup.h"
 #include "net/asio_clock.h"
 #include "plan/scheme.h"
@@ -30,42 +29,6 @@ Examples:
   pallas demo --engine fake --plain without a model, for a quick look
 )";
 
-// A folder that goes when it is not needed any more.
-class LogFolder {
- public:
-  static Result<std::unique_ptr<LogFolder>> create(const std::string& kept) {
-    std::unique_ptr<LogFolder> folder(new LogFolder);
-    std::error_code error;
-    if (!kept.empty()) {
-      std::filesystem::create_directories(kept, error);
-      if (error) return fail(Errc::kIo, "keep_logs: '" + kept + "': " + error.message());
-      folder->path_ = kept;
-      return folder;
-    }
-    std::string name =
-        (std::filesystem::temp_directory_path(error) / "pallas-demo-XXXXXX").string();
-    if (error || mkdtemp(name.data()) == nullptr) {
-      return fail(Errc::kIo, "cannot make a temporary folder");
-    }
-    folder->path_ = name;
-    folder->temporary_ = true;
-    return folder;
-  }
-  ~LogFolder() {
-    std::error_code ignored;
-    if (temporary_) std::filesystem::remove_all(path_, ignored);
-  }
-  LogFolder(const LogFolder&) = delete;
-  LogFolder& operator=(const LogFolder&) = delete;
-
-  std::string path() const { return path_.string(); }
-
- private:
-  LogFolder() = default;
-  std::filesystem::path path_;
-  bool temporary_ = false;
-};
-
 Status check(const DemoOptions& options) {
   const auto wrong = [](const char* field, const char* why) {
     return fail(Errc::kInvalidArgument, std::string(field) + ": " + why);
@@ -73,15 +36,9 @@ Status check(const DemoOptions& options) {
   if (auto scheme = plan::make_scheme(options.scheme); !scheme) {
     return fail(Errc::kInvalidArgument, "scheme: " + scheme.error().message);
   }
-  if (options.engine != "llama" && options.engine != "fake") {
-    return wrong("engine", "must be llama or fake");
-  }
-  if (options.engine == "llama" && !has_llama()) {
-    return wrong("engine", "this program was built without llama; --engine fake works");
-  }
-  if (options.consistency && *options.consistency != "exact" &&
-      *options.consistency != "prefer-exact" && *options.consistency != "fast") {
-    return wrong("consistency", "must be exact, prefer-exact or fast");
+  if (auto status = check_engine(options.engine, has_llama()); !status) return status;
+  if (options.consistency) {
+    if (auto status = check_consistency(*options.consistency); !status) return status;
   }
   if (!(options.goodput_mbps >= 0) || !std::isfinite(options.goodput_mbps)) {
     return wrong("goodput_mbps", "must be at least 0 (0: not paced)");
@@ -116,7 +73,7 @@ class Demo {
 
   Status run() {
     if (auto status = prepare(); !status) return status;
-    auto folder = LogFolder::create(options_.keep_logs);
+    auto folder = LogFolder::create(options_.keep_logs, "keep_logs");
     if (!folder) return Failure(folder.error());
     boost::asio::io_context io(1);
     net::AsioClock clock(io);
@@ -131,10 +88,8 @@ class Demo {
     std::optional<Reference> reference;
     for (const auto& scheme : schemes) {
       say(fmt::format("{}: starting {} gNBs", scheme, plan_.names.size()));
-      const std::string logs = (*folder)->path() + "/" + scheme;
-      std::error_code ignored;
-      std::filesystem::create_directories(logs, ignored);
-      auto fleet = Fleet::start(loop, plan_, options_, scheme, logs);
+      auto fleet = Fleet::start(loop, plan_,
+                                {demo_gnb_flags(options_, scheme), {}, (*folder)->folder(scheme)});
       if (!fleet) return Failure(fleet.error());
       const auto view = make_view();
       auto input = run.drive(**fleet, scheme, *view);
@@ -160,7 +115,7 @@ class Demo {
     say("preparing the model (the first time it is re-quantized and measured)");
     auto file = model_file(options_.model);
     if (!file) return Failure(file.error());
-    return warm_engine_cache(file->string(), options_.context_tokens, kFleetSlots);
+    return warm_engine_cache(file->string(), options_.context_tokens, kDemoSlots);
   }
 
   std::unique_ptr<DemoView> make_view() const {

@@ -5,14 +5,14 @@
 #include <optional>
 #include <string>
 
+#include "request_choices.h"
 #include "trip.h"
-#include "wire/messages.h"
 
 namespace pallas::app {
 
 struct DemoOptions {
   std::string scheme = "two-front";
-  std::optional<std::string> consistency;  // none: consistency_of(scheme)
+  std::optional<std::string> consistency;  // none: default_consistency()
   TripOptions trip{"", "2", 98, 119};      // file: empty means the project's trace
   double cell_size_m = 100, cell_offset_m = 50;
   double goodput_mbps = 50;
@@ -32,15 +32,11 @@ struct DemoOptions {
   std::string keep_logs;           // folder for the gNBs' logs; empty: a temporary one
 };
 
-// The strictest consistency that the scheme can keep at full speed: those that move KV and
-// recompute only prompts are exact; the others recompute generated tokens in chunks, as in the
-// papers.
+// Sessions that each gNB of the demo can take: the trip's, the reference's, and one to spare.
+inline constexpr std::uint32_t kDemoSlots = 3;
+
 inline std::string consistency_of(const DemoOptions& options, const std::string& scheme) {
-  if (options.consistency) return *options.consistency;
-  return scheme == "two-front" || scheme == "full-copy" || scheme == "detour" ||
-                 scheme == "pallas-no-rc"
-             ? "exact"
-             : "fast";
+  return options.consistency.value_or(default_consistency(scheme));
 }
 
 }  // namespace pallas::app

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
+#include <utility>
+
+#include "distribution.h"
 
 namespace pallas::app {
 namespace {
@@ -108,14 +110,8 @@ void find_faults(const DemoInput& input, DemoReport& report) {
 }  // namespace
 
 Percentiles percentiles(std::vector<double> values) {
-  if (values.empty()) return {};
-  std::sort(values.begin(), values.end());
-  // Nearest rank: the smallest value that at least this part of all does not exceed.
-  const auto rank = [&](double part) {
-    const auto n = static_cast<std::size_t>(std::ceil(part * static_cast<double>(values.size())));
-    return values[std::max<std::size_t>(n, 1) - 1];
-  };
-  return {rank(0.5), rank(0.95)};
+  const auto all = distribution(std::move(values));
+  return {all.p50, all.p95};
 }
 
 DemoReport judge(const DemoInput& input) {

@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "gnb_report.h"
 
 namespace pallas::app {
 
@@ -28,28 +29,6 @@ struct SeenHandover {
   std::optional<double> gap_ms, sit_ms;
   std::string json{};  // the UE's own report, for `pallas trace`
 };
-
-// One element of GET /v1/handovers, what of it is used here.
-struct GnbReport {
-  Epoch epoch;
-  std::string scheme, source, target, recovery, error;
-  bool prepared = false, exact = false, relay = false, oracle = false;
-  std::optional<double> request_ms;  // HandoverRequest at the target, relative to the attach
-  double window_s = 0, early_s = 0, expected_sit_s = 0;
-  std::uint64_t tokens_total = 0, tokens_recomputed = 0, tokens_replayed = 0;
-  std::uint64_t tokens_received = 0, tokens_overlap = 0, residual_tokens = 0, bytes = 0;
-  std::string json;  // all of it, for `pallas trace`
-};
-// Elements about `session` in the answer of GET /v1/handovers; kParse when it is not that.
-Result<std::vector<GnbReport>> parse_gnb_reports(const std::string& json, const SessionId& session);
-
-// The source's report of a handover, in the same answer.
-struct SourceReport {
-  Epoch epoch;
-  std::string json;
-};
-Result<std::vector<SourceReport>> parse_source_reports(const std::string& json,
-                                                       const SessionId& session);
 
 // ITL in milliseconds; absent when there is no interval.
 struct Percentiles {

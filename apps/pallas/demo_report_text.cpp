@@ -1,9 +1,8 @@
-// A demo report as JSON and as tables; and the gNBs' reports in.
+// A demo report as JSON and as tables.
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "demo_report.h"
 #include "http/json_writer.h"
@@ -54,95 +53,7 @@ void write(http::JsonWriter& json, const DemoHandover& handover) {
   json.end_array().end_object();
 }
 
-// Reads a member if it is there and of that type; reports of another version have others.
-template <class T>
-void take(const nlohmann::json& object, const char* key, T& to) {
-  const auto found = object.find(key);
-  if (found == object.end() || found->is_null()) return;
-  if constexpr (std::is_same_v<T, std::string>) {
-    if (found->is_string()) to = found->template get<std::string>();
-  } else if constexpr (std::is_same_v<T, bool>) {
-    if (found->is_boolean()) to = found->template get<bool>();
-  } else if constexpr (std::is_same_v<T, std::uint64_t>) {
-    if (found->is_number_unsigned()) to = found->template get<std::uint64_t>();
-  } else {
-    if (found->is_number()) to = found->template get<double>();
-  }
-}
-
-// The reports of `session` in a list of GET /v1/handovers: its member `name`, or the bare list.
-Result<std::vector<nlohmann::json>> reports_of(const std::string& text, const char* name,
-                                               const SessionId& session) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  const bool inside = json.is_object() && json.contains(name);
-  const nlohmann::json& list = inside ? json[name] : json;
-  if (!list.is_array()) return fail(Errc::kParse, "GET /v1/handovers did not answer a list");
-  std::vector<nlohmann::json> reports;
-  for (const auto& item : list) {
-    if (!item.is_object()) return fail(Errc::kParse, "GET /v1/handovers: a report is no object");
-    std::string whose;
-    take(item, "session", whose);
-    if (whose == session.value) reports.push_back(item);
-  }
-  return reports;
-}
-
-std::string dump(const nlohmann::json& json) {
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-}
-
 }  // namespace
-
-Result<std::vector<SourceReport>> parse_source_reports(const std::string& text,
-                                                       const SessionId& session) {
-  const auto list = reports_of(text, "departures", session);
-  if (!list) return Failure(list.error());
-  std::vector<SourceReport> reports;
-  for (const auto& item : *list) {
-    SourceReport report{Epoch(), dump(item)};
-    take(item, "epoch", report.epoch.value);
-    reports.push_back(std::move(report));
-  }
-  return reports;
-}
-
-Result<std::vector<GnbReport>> parse_gnb_reports(const std::string& text,
-                                                 const SessionId& session) {
-  const auto list = reports_of(text, "data", session);
-  if (!list) return Failure(list.error());
-  std::vector<GnbReport> reports;
-  for (const auto& item : *list) {
-    GnbReport report;
-    report.json = dump(item);
-    take(item, "epoch", report.epoch.value);
-    take(item, "scheme", report.scheme);
-    take(item, "source", report.source);
-    take(item, "target", report.target);
-    take(item, "recovery", report.recovery);
-    take(item, "error", report.error);
-    take(item, "prepared", report.prepared);
-    take(item, "exact", report.exact);
-    take(item, "relay", report.relay);
-    take(item, "oracle", report.oracle);
-    double request_ms = 0;
-    take(item, "request_ms", request_ms);
-    if (item.contains("request_ms") && item["request_ms"].is_number()) {
-      report.request_ms = request_ms;
-    }
-    take(item, "window_s", report.window_s);
-    take(item, "early_s", report.early_s);
-    take(item, "expected_sit_s", report.expected_sit_s);
-    take(item, "tokens_total", report.tokens_total);
-    take(item, "tokens_recomputed", report.tokens_recomputed);
-    take(item, "tokens_replayed", report.tokens_replayed);
-    take(item, "tokens_received", report.tokens_received);
-    take(item, "tokens_overlap", report.tokens_overlap);
-    take(item, "residual_tokens", report.residual_tokens);
-    take(item, "bytes", report.bytes);
-    reports.push_back(std::move(report));
-  }
-  return reports;
-}
 
 std::string to_json(const DemoReport& report) {
   http::JsonWriter json;

@@ -1,5 +1,7 @@
 #include "demo_run.h"
 
+#include <fmt/format.h>
+
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <cmath>
@@ -7,11 +9,12 @@
 
 #include "demo_prompt.h"
 #include "driver.h"
+#include "follower_feed.h"
+#include "gnb_queries.h"
 #include "http/json_writer.h"
 #include "http/wall_clock.h"
-#include "http_feed.h"
 #include "ue/follower.h"
-#include "ue/gnb_api.h"
+#include "watched_session.h"
 
 namespace pallas::app {
 namespace {
@@ -19,62 +22,11 @@ namespace {
 constexpr Duration kFirstToken = std::chrono::seconds(120);
 constexpr Duration kPatience = std::chrono::seconds(90);  // beyond the trip's own length
 
-// A session as the demo watches it.
-struct Watched {
-  std::vector<ue::TokenRecord> tokens;
-  bool over = false;
-  std::string failure;
-  std::uint64_t expected_tokens = 0;
-  TokenPosition prompt_tokens = 0;
-  SessionId session;
-};
-
-ue::FollowerCallbacks callbacks_for(Watched& watched, DemoView* view) {
-  ue::FollowerCallbacks callbacks;
-  callbacks.on_session = [&watched](const ue::SessionEvent& event) {
-    watched.session = event.session;
-    watched.prompt_tokens = event.prompt_tokens;
-  };
-  callbacks.on_token = [&watched, view](const ue::TokenRecord& token) {
-    watched.tokens.push_back(token);
-    if (view != nullptr) view->text(token.by, token.text);
-  };
-  callbacks.on_finish = [&watched, view](const std::string&, const std::string& text,
-                                         const std::optional<ue::Usage>& usage) {
-    watched.over = true;
-    watched.expected_tokens = usage ? usage->completion_tokens : watched.tokens.size();
-    if (view != nullptr && !watched.tokens.empty()) view->text(watched.tokens.back().by, text);
-  };
-  callbacks.on_error = [&watched](const ue::ApiError& error) {
-    watched.over = true;
-    watched.failure = error.message;
-  };
-  return callbacks;
-}
-
-// The driver's reports: the gNBs by HTTP, the UE in this process by a call.
-class DemoFeed : public HttpFeed {
- public:
-  DemoFeed(boost::asio::io_context& io, const std::map<NodeId, ue::Address>& gnbs,
-           ue::Follower& follower)
-      : HttpFeed(io, gnbs, std::nullopt), follower_(follower) {}
-  void ue_handover(const NodeId&, const mobility::HandoverEvent& event) override {
-    // The driver here has no interruption: execution and completion are one instant.
-    if (event.phase == mobility::HandoverPhase::kCompleted) {
-      if (auto s = follower_.on_cell(event.target); !s) trouble = s.error().message;
-    }
-  }
-  std::string trouble;
-
- private:
-  ue::Follower& follower_;
-};
-
 // Asks the gNBs what they are about and shows it, several times a second.
 class LivePoll {
  public:
-  LivePoll(EventLoop& loop, Clock& clock, Fleet& fleet, const Driver& driver, Watched& watched,
-           DemoView& view)
+  LivePoll(EventLoop& loop, Clock& clock, Fleet& fleet, const Driver& driver,
+           WatchedSession& watched, DemoView& view)
       : fleet_(fleet),
         driver_(driver),
         watched_(watched),
@@ -139,7 +91,7 @@ class LivePoll {
 
   Fleet& fleet_;
   const Driver& driver_;
-  Watched& watched_;
+  const WatchedSession& watched_;
   DemoView& view_;
   Answer here_, there_;
   Timer timer_;
@@ -158,24 +110,29 @@ ue::FollowerConfig follower_config(const Fleet& fleet, const FleetPlan& plan, co
 
 }  // namespace
 
+std::vector<std::string> demo_gnb_flags(const DemoOptions& options, const std::string& scheme) {
+  std::vector<std::string> flags = {
+      "--scheme=" + scheme,
+      "--engine=" + options.engine,
+      fmt::format("--cell-size-m={}", options.cell_size_m),
+      fmt::format("--cell-offset-m={}", options.cell_offset_m),
+      fmt::format("--goodput-mbps={}", options.goodput_mbps),
+      // An operator knows what its links carry; later samples correct it.
+      fmt::format("--initial-goodput-mbps={}", options.goodput_mbps),
+      // A vehicle needs about six seconds for a cell, and schemes that only recompute need most of
+      // it.
+      "--t-max-s=6",
+      "--log-level=" + options.log_level,
+      fmt::format("--context-tokens={}", options.context_tokens),
+      fmt::format("--slots={}", kDemoSlots),
+  };
+  if (!options.model.empty()) flags.push_back("--model=" + options.model);
+  return flags;
+}
+
 std::uint32_t DemoRun::max_tokens() const {
   const double seconds = (trip_.end() - trip_.begin()).count();
   return static_cast<std::uint32_t>(std::ceil((seconds + 1) * options_.max_token_rate));
-}
-
-Result<std::string> DemoRun::model_of(const ue::Address& gnb) {
-  std::optional<Result<ue::HttpReply>> reply;
-  ue::GnbClient client(loop_.io(), ue::HttpTimeouts{});
-  client.fetch(gnb, {"GET", "/v1/models", {}, ""},
-               [&](Result<ue::HttpReply> answer) { reply = std::move(answer); });
-  const auto answered = [&] { return reply.has_value(); };
-  if (auto s = loop_.wait(answered, std::chrono::seconds(10), "GET /v1/models"); !s) {
-    return Failure(s.error());
-  }
-  if (!*reply) return Failure(reply->error());
-  const auto name = ue::parse_first_model((*reply)->status, (*reply)->body);
-  if (!name) return Failure(name.error());
-  return *name;
 }
 
 std::string DemoRun::request(const std::string& model, const std::string& scheme,
@@ -199,11 +156,14 @@ Result<DemoInput> DemoRun::drive(Fleet& fleet, const std::string& scheme, DemoVi
   auto follower = ue::Follower::create(loop_.io(), clock_,
                                        follower_config(fleet, plan_, trip_.first_cell, ue_name));
   if (!follower) return Failure(follower.error());
-  const auto model = model_of(fleet.http().begin()->second);
+  const auto model = model_of(loop_, fleet.http().begin()->second);
   if (!model) return Failure(model.error());
-  Watched watched;
-  const auto no = (*follower)->start(request(*model, scheme, true), ue::Endpoint::kChat,
-                                     callbacks_for(watched, &view));
+  WatchedSession watched;
+  const auto no =
+      (*follower)->start(request(*model, scheme, true), ue::Endpoint::kChat,
+                         watched.callbacks([&view](const NodeId& by, const std::string& text) {
+                           view.text(by, text);
+                         }));
   if (!no) return Failure(no.error());
   const auto first = [&] { return watched.over || !watched.tokens.empty(); };
   if (auto s = loop_.wait(first, kFirstToken, "the first token"); !s) return Failure(s.error());
@@ -214,7 +174,7 @@ Result<DemoInput> DemoRun::drive(Fleet& fleet, const std::string& scheme, DemoVi
   driving.cells = plan_.cells;
   driving.period = to_duration(Seconds(1 / options_.hz));
   driving.oracle = options_.oracle;
-  DemoFeed feed(loop_.io(), fleet.http(), **follower);
+  FollowerFeed feed(loop_.io(), fleet.http(), **follower);
   Driver driver(clock_, feed, trip_, driving);
   bool arrived = false;
   driver.start([&] { arrived = true; });
@@ -252,9 +212,12 @@ Result<DemoInput> DemoRun::drive(Fleet& fleet, const std::string& scheme, DemoVi
     input.contradictions = report->counters.contradictions;
     input.skipped = report->counters.skipped;
   }
-  if (auto status = collect(fleet, watched.session, input); !status) {
-    return Failure(status.error());
-  }
+  auto reports = handover_reports(loop_, fleet.http(), watched.session);
+  if (!reports) return Failure(reports.error());
+  input.reports = std::move(*reports);
+  auto sources = source_reports(loop_, fleet.http(), watched.session);
+  if (!sources) return Failure(sources.error());
+  input.source_reports = std::move(*sources);
   input.feed_failures = feed.failures().count;
   input.first_feed_failure = feed.failures().first;
   if (!feed.trouble.empty() && input.failure.empty()) input.failure = feed.trouble;
@@ -265,11 +228,11 @@ Result<Reference> DemoRun::reference(Fleet& fleet, const std::string& scheme) {
   auto follower = ue::Follower::create(
       loop_.io(), clock_, follower_config(fleet, plan_, trip_.crossings.back().to, "ue-reference"));
   if (!follower) return Failure(follower.error());
-  const auto model = model_of(fleet.http().begin()->second);
+  const auto model = model_of(loop_, fleet.http().begin()->second);
   if (!model) return Failure(model.error());
-  Watched watched;
-  const auto no = (*follower)->start(request(*model, scheme, false), ue::Endpoint::kChat,
-                                     callbacks_for(watched, nullptr));
+  WatchedSession watched;
+  const auto no =
+      (*follower)->start(request(*model, scheme, false), ue::Endpoint::kChat, watched.callbacks());
   if (!no) return Failure(no.error());
   std::string trouble;
   const auto ended = [&] {
@@ -289,37 +252,6 @@ Result<Reference> DemoRun::reference(Fleet& fleet, const std::string& scheme) {
     if (i > 0) reference.itl_ms.push_back(to_ms(watched.tokens[i].at - watched.tokens[i - 1].at));
   }
   return reference;
-}
-
-Status DemoRun::collect(Fleet& fleet, const SessionId& session, DemoInput& into) {
-  std::size_t waiting = fleet.http().size();
-  std::string trouble;
-  ue::GnbClient client(loop_.io(), ue::HttpTimeouts{});
-  for (const auto& [name, at] : fleet.http()) {
-    client.fetch(at, {"GET", "/v1/handovers?session=" + session.value, {}, ""},
-                 [&, who = name.value](Result<ue::HttpReply> reply) {
-                   --waiting;
-                   if (!reply || reply->status != 200) {
-                     trouble = who + ": GET /v1/handovers failed";
-                     return;
-                   }
-                   const auto reports = parse_gnb_reports(reply->body, session);
-                   const auto sources = parse_source_reports(reply->body, session);
-                   if (!reports || !sources) {
-                     trouble = who + ": " + (reports ? sources.error() : reports.error()).message;
-                     return;
-                   }
-                   into.reports.insert(into.reports.end(), reports->begin(), reports->end());
-                   into.source_reports.insert(into.source_reports.end(), sources->begin(),
-                                              sources->end());
-                 });
-  }
-  const auto done = [&] { return waiting == 0; };
-  if (auto s = loop_.wait(done, std::chrono::seconds(10), "the answer of the gNBs"); !s) {
-    return Failure(s.error());
-  }
-  if (!trouble.empty()) return fail(Errc::kUnreachable, trouble);
-  return {};
 }
 
 }  // namespace pallas::app

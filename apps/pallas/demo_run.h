@@ -6,11 +6,11 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "demo_fleet.h"
 #include "demo_options.h"
 #include "demo_report.h"
 #include "demo_view.h"
 #include "event_loop.h"
+#include "fleet.h"
 #include "trip.h"
 
 namespace pallas::app {
@@ -20,6 +20,9 @@ struct Reference {
   std::vector<TokenId> ids;
   std::vector<double> itl_ms;
 };
+
+// Flags of every gNB of the demo.
+std::vector<std::string> demo_gnb_flags(const DemoOptions& options, const std::string& scheme);
 
 class DemoRun {
  public:
@@ -35,10 +38,7 @@ class DemoRun {
 
  private:
   std::string request(const std::string& model, const std::string& scheme, bool capped) const;
-  // The name of the model that this gNB serves.
-  Result<std::string> model_of(const ue::Address& gnb);
   std::uint32_t max_tokens() const;
-  Status collect(Fleet& fleet, const SessionId& session, DemoInput& into);
 
   EventLoop& loop_;
   Clock& clock_;

@@ -14,6 +14,9 @@ Status Driver::check(const Trip& trip, const DriverOptions& options) {
   for (const auto& crossing : trip.crossings) {
     if (auto status = known(crossing.to); !status) return status;
   }
+  for (const auto& [crossing, cell] : options.foretold_wrongly) {
+    if (auto status = known(cell); !status) return status;
+  }
   return {};
 }
 
@@ -107,7 +110,10 @@ void Driver::report() {
   prediction.valid = 2 * options_.period + std::chrono::milliseconds(500);
   const auto in = until_crossing();
   if (in && to_duration(*in) <= options_.foresight) {
-    prediction.target = trip_.crossings[next_crossing_].to;
+    const auto wrong = options_.foretold_wrongly.find(next_crossing_);
+    prediction.target = wrong == options_.foretold_wrongly.end()
+                            ? trip_.crossings[next_crossing_].to
+                            : wrong->second;
     prediction.in = std::max(Duration{0}, to_duration(*in));
   }
   ++counts_.predictions;

@@ -5,6 +5,7 @@
 // Time comes from a Clock and reports leave through RanFeed, so that a test runs it on virtual
 // time, and the demo beside its UE.
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -37,6 +38,8 @@ struct DriverOptions {
   Duration interruption{0};
   // Predictions of the oracle begin this long before the handover; before, it foresees none.
   Duration foresight{std::chrono::seconds(30)};
+  // Crossings, counted from 0, for which the oracle names another cell than the one that comes.
+  std::map<std::size_t, CellId> foretold_wrongly;
   // Greater than any that an earlier driver used for this UE (a newer report wins).
   std::uint64_t first_seq = 1;
 };

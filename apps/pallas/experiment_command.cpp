@@ -1,7 +1,6 @@
 // `pallas experiment`: the tables and figures of the papers, made again.
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -13,6 +12,7 @@
 #include "experiment_files.h"
 #include "experiment_output.h"
 #include "model_setup.h"
+#include "progress_line.h"
 
 namespace pallas::app {
 namespace {
@@ -35,32 +35,6 @@ struct Options {
   bool json = false;
   bool quick = false;
   std::optional<std::string> trace;
-};
-
-// One line on a terminal that is written over; nothing elsewhere.
-class ProgressLine {
- public:
-  explicit ProgressLine(std::string_view name) : name_(name), shown_(isatty(STDERR_FILENO) == 1) {}
-  ~ProgressLine() { clear(); }
-  ProgressLine(const ProgressLine&) = delete;
-  ProgressLine& operator=(const ProgressLine&) = delete;
-
-  void show(double done, std::string_view what) {
-    if (!shown_) return;
-    const int percent = std::clamp(static_cast<int>(100 * done), 0, 100);
-    fmt::print(stderr, "\r\033[K{} {:3d} %  {}", name_, percent, what);
-    std::fflush(stderr);
-    dirty_ = true;
-  }
-  void clear() {
-    if (dirty_) fmt::print(stderr, "\r\033[K");
-    dirty_ = false;
-  }
-
- private:
-  std::string name_;
-  bool shown_;
-  bool dirty_ = false;
 };
 
 std::string names() {

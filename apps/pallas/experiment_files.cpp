@@ -11,17 +11,6 @@
 #include "experiment_output.h"
 
 namespace pallas::app {
-namespace {
-
-Status write_file(const std::string& path, const std::string& content) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << content;
-  if (!file.flush()) return fail(Errc::kIo, "cannot write '" + path + "'");
-  return {};
-}
-
-}  // namespace
-
 std::string run_gnuplot(const std::string& folder, const std::string& script) {
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
@@ -43,40 +32,51 @@ std::string run_gnuplot(const std::string& folder, const std::string& script) {
   return {};
 }
 
+Status write_text(const std::string& folder, const std::string& name, const std::string& content,
+                  WrittenFiles& files) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) return fail(Errc::kIo, "out: '" + folder + "': " + error.message());
+  const std::string path = folder + "/" + name;
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << content;
+  if (!file.flush()) return fail(Errc::kIo, "cannot write '" + path + "'");
+  files.paths.push_back(path);
+  return {};
+}
+
+Status write_figure(const std::string& folder, const experiments::Figure& figure,
+                    WrittenFiles& files) {
+  if (auto s = write_text(folder, figure.name + "-data.csv", figure_csv(figure), files); !s) {
+    return s;
+  }
+  const std::string script = figure_script(figure);
+  if (script.empty()) return {};
+  const std::string file = figure.name + ".gp";
+  if (auto s = write_text(folder, file, script, files); !s) return s;
+  if (files.no_figures.empty()) files.no_figures = run_gnuplot(folder, file);
+  if (!files.no_figures.empty()) return {};
+  files.paths.push_back(folder + "/" + figure.name + ".svg");
+  files.paths.push_back(folder + "/" + figure.name + ".png");
+  return {};
+}
+
 Result<WrittenFiles> write_outcome(const std::string& folder,
                                    const experiments::Experiment& experiment,
                                    const experiments::Settings& settings,
                                    const experiments::Outcome& outcome) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (error) return fail(Errc::kIo, "out: '" + folder + "': " + error.message());
   WrittenFiles files;
-  const auto write = [&](const std::string& name, const std::string& content) -> Status {
-    const std::string path = folder + "/" + name;
-    if (auto status = write_file(path, content); !status) return status;
-    files.paths.push_back(path);
-    return {};
-  };
   const std::string name(experiment.name);
-  if (auto status = write(name + ".csv", outcome_csv(outcome)); !status) {
-    return Failure(status.error());
+  if (auto s = write_text(folder, name + ".csv", outcome_csv(outcome), files); !s) {
+    return Failure(s.error());
   }
-  if (auto status = write(name + ".json", outcome_json(experiment, settings, outcome)); !status) {
-    return Failure(status.error());
+  if (auto s =
+          write_text(folder, name + ".json", outcome_json(experiment, settings, outcome), files);
+      !s) {
+    return Failure(s.error());
   }
   for (const auto& figure : outcome.figures) {
-    if (auto status = write(figure.name + "-data.csv", figure_csv(figure)); !status) {
-      return Failure(status.error());
-    }
-    const std::string script = figure_script(figure);
-    if (script.empty()) continue;
-    const std::string file = figure.name + ".gp";
-    if (auto status = write(file, script); !status) return Failure(status.error());
-    if (!files.no_figures.empty()) continue;
-    files.no_figures = run_gnuplot(folder, file);
-    if (!files.no_figures.empty()) continue;
-    files.paths.push_back(folder + "/" + figure.name + ".svg");
-    files.paths.push_back(folder + "/" + figure.name + ".png");
+    if (auto s = write_figure(folder, figure, files); !s) return Failure(s.error());
   }
   return files;
 }

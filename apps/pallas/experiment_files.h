@@ -22,6 +22,13 @@ Result<WrittenFiles> write_outcome(const std::string& folder,
                                    const experiments::Settings& settings,
                                    const experiments::Outcome& outcome);
 
+// One file more, in a folder that is made if need be. kIo when it cannot be written.
+Status write_text(const std::string& folder, const std::string& name, const std::string& content,
+                  WrittenFiles& files);
+// The files of one figure; without gnuplot files.no_figures says so.
+Status write_figure(const std::string& folder, const experiments::Figure& figure,
+                    WrittenFiles& files);
+
 // Runs gnuplot on `script`, a file in `folder`. Empty when it has drawn, else a sentence that says
 // what to do.
 std::string run_gnuplot(const std::string& folder, const std::string& script);

@@ -22,6 +22,7 @@ constexpr Command kCommands[] = {
     {"ue", "a local OpenAI endpoint that follows its sessions", pallas::app::ue_command},
     {"drive", "replay a trajectory: post positions and handovers", pallas::app::drive_command},
     {"plan", "show what each scheme would do about one handover", pallas::app::plan_command},
+    {"bench", "measure the schemes side by side on the real engine", pallas::app::bench_command},
     {"experiment", "make a table or figure of the papers again", pallas::app::experiment_command},
     {"sim", "run a scenario of many cells and users on virtual time", pallas::app::sim_command},
     {"trace", "one handover as a trace, all nodes on one time line", pallas::app::trace_command},

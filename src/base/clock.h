@@ -37,9 +37,12 @@ class Timer {
   void arm_at(TimePoint when, std::function<void()> callback) {
     cancel();
     when_ = when;
-    id_ = clock_->at(when, [this, call = std::move(callback)]() mutable {
+    // Kept here and not with the clock: what the clock is given is small, so arming does not
+    // allocate for it.
+    callback_ = std::move(callback);
+    id_ = clock_->at(when, [this] {
       id_ = 0;
-      const auto run = std::move(call);  // the callback may re-arm or destroy this timer
+      const auto run = std::move(callback_);  // it may re-arm or destroy this timer
       run();
     });
   }
@@ -47,7 +50,9 @@ class Timer {
     arm_at(clock_->now() + delay, std::move(callback));
   }
   void cancel() {
-    if (id_ != 0) clock_->cancel(std::exchange(id_, 0));
+    if (id_ == 0) return;
+    clock_->cancel(std::exchange(id_, 0));
+    callback_ = nullptr;  // and what it holds
   }
   bool armed() const { return id_ != 0; }
   TimePoint when() const { return when_; }
@@ -56,6 +61,7 @@ class Timer {
   Clock* clock_;
   TimerId id_ = 0;
   TimePoint when_{};
+  std::function<void()> callback_;
 };
 
 }  // namespace pallas

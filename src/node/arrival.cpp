@@ -53,7 +53,7 @@ Status Node::Impl::adopt_ids(Session& s, const AttachRequest& request) {
         if (prompt + index >= s.log.size()) s.log.append(ids[index], request.last_node);
       }
     }
-    rebuild_text(s);
+    forget_text(s);
   }
   if (request.next_index > s.log.generated()) {
     return fail(Errc::kInvalidArgument,

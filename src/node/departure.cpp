@@ -71,12 +71,12 @@ void Node::Impl::make_outgoing(Session& s, const NodeId& target, const kv::Trans
   s.stands_in_for = NodeId();
   s.redirected = 0;
   auto& attempts = peers_[target].attempts;
-  std::erase_if(attempts, [&](const SessionId& id) {
-    const Session* other = find(id);
-    return id == s.id || other == nullptr || !other->outgoing ||
+  std::erase_if(attempts, [&](const Session* other) {
+    return other == nullptr || other == &s || !other->outgoing ||
            other->outgoing->target() != target;
   });
-  attempts.push_back(s.id);
+  attempts.push_back(&s);
+  if (std::find(s.asked.begin(), s.asked.end(), target) == s.asked.end()) s.asked.push_back(target);
 }
 
 void Node::Impl::start_preparation(Session& s, const NodeId& target, const kv::TransferPlan& plan,
@@ -269,7 +269,7 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverSuccess& m) {
         all.epoch = m.epoch;
         all.next_index = m.next_index;
         all.resume_token = s->params.resume_token;
-        all.compatibility = peers_[peer].compatibility;
+        if (const auto* record = peers_[peer].compatibility) all.compatibility = *record;
         handle(peer, all);
         return;
       }

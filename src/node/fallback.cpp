@@ -12,8 +12,7 @@ int Node::Impl::preparing_at(const PeerState& peer, const NodeId& name,
                              const Session& besides) const {
   using State = session::SourceHandover::State;
   int count = 0;
-  for (const SessionId& id : peer.attempts) {
-    const Session* s = find(id);
+  for (const Session* s : peer.attempts) {
     if (s == nullptr || s == &besides || !s->outgoing || s->outgoing->target() != name) continue;
     const State state = s->outgoing->state();
     const bool over = state == State::kCancelling || state == State::kOver;

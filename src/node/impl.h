@@ -16,7 +16,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "mobility/predictor.h"
 #include "node/node.h"
 #include "node/session.h"
 #include "plan/estimator.h"
@@ -69,24 +68,9 @@ class Node::Impl : public engine::EngineEvents {
   std::vector<DepartureReport> departures;
 
  private:
-  // What is known of a UE from the radio side.
-  struct Forecast {
-    CellId target;
-    TimePoint at{};
-    TimePoint valid_until{};
-    std::optional<Duration> sigma;
-    std::optional<double> confidence;
-    bool oracle = false;
-  };
-  struct UeState {
-    std::uint64_t prediction_seq = 0, handover_seq = 0, position_seq = 0;
-    bool prediction_seen = false, handover_seen = false, position_seen = false;
-    std::optional<mobility::PositionReport> last, previous;
-    std::optional<Forecast> forecast;
-  };
   struct PeerState {
     BootId boot;
-    wire::Compatibility compatibility;
+    const wire::Compatibility* compatibility = nullptr;  // in records_
     bool up = false;
     double profiled_rate = 0;  // its own word (HandoverRequestAcknowledge), 0: not heard yet
     std::optional<plan::Ewma> prefill_rate;
@@ -94,14 +78,14 @@ class Node::Impl : public engine::EngineEvents {
     // work it has. Forgotten when old.
     std::optional<plan::Ewma> contention;
     TimePoint contention_at{};
-    bool resident = false;            // its model computes already: T_load is 0
-    std::vector<SessionId> attempts;  // sessions on the way to it, and some that were
+    bool resident = false;           // its model computes already: T_load is 0
+    std::vector<Session*> attempts;  // sessions on the way to it, and some that were; null: ended
   };
 
   // --- serving.cpp ---
   void start_serving(Session& s, Duration first_due);
   void sync_text(Session& s);
-  void rebuild_text(Session& s);
+  void forget_text(Session& s);
   void tell_tokens(Session& s);
   void pump_stream(Session& s);
   void finish_session(Session& s, wire::FinishReason reason);
@@ -155,6 +139,7 @@ class Node::Impl : public engine::EngineEvents {
                                             Lineage lineage) const;
   Status adopt_ids(Session& s, const AttachRequest& request);
   bool merge_snapshot(Session& s, const wire::SessionSnapshot& snapshot);
+  void merge(Session& s, const wire::SessionSnapshot& snapshot, session::TokenLog log);
   void claim(Session& s);  // tell the source that the UE is here
   void pull(Session& s, const NodeId& from);
   void await_source(Session& s, const NodeId& source);
@@ -184,13 +169,13 @@ class Node::Impl : public engine::EngineEvents {
 
   // --- radio.cpp ---
   void evaluate(Session& s);
-  void evaluate_ue(const UeId& ue);
+  void evaluate_all(const UeState& ue);
   const Forecast* forecast_of(const Session& s) const;
   plan::PlanInput plan_input(const Session& s, const NodeId& target, Duration remaining,
                              bool at_handover) const;
   void mirror_to(Session& s, const NodeId& peer);
   void stop_for_claim(Session& s);
-  NodeId node_of(const CellId& cell) const;
+  const NodeId& node_of(const CellId& cell) const;
   Status take_seq(const char* what, std::uint64_t seq, std::uint64_t& last, bool& seen) const;
   void announce(Session& s, const NodeId& next);
 
@@ -214,6 +199,7 @@ class Node::Impl : public engine::EngineEvents {
   void end_everywhere(Session& s);
   void begin_grace(Session& s);
   void housekeeping();
+  const wire::Compatibility& kept_record(const wire::Compatibility& record);
   bool stale(const Session& s, Epoch epoch, const NodeId& peer) const;
 
   std::function<std::uint64_t()> random_;
@@ -222,9 +208,10 @@ class Node::Impl : public engine::EngineEvents {
   std::unordered_map<SessionId, std::unique_ptr<Session>> sessions_;
   std::unordered_map<engine::SlotId, Session*> by_slot_;
   std::unordered_map<StreamId, Session*> by_stream_;
-  std::multimap<UeId, Session*> by_ue_;
   std::unordered_map<UeId, UeState> ues_;
-  std::map<NodeId, PeerState> peers_;
+  std::unordered_map<CellId, NodeId> gnb_of_cell_;  // config.cells, to look up
+  std::unordered_map<NodeId, PeerState> peers_;
+  std::vector<std::unique_ptr<const wire::Compatibility>> records_;  // of peers, each but once
   std::uint64_t attempt_counter_ = 0;
   NodeStats stats_;
   bool resident_ = false;  // the engine has computed: the model is loaded

@@ -52,6 +52,7 @@ Node::Impl::Impl(NodeConfig node_config, Ports node_ports, BootId boot_id,
   // The program validates the name first; a wrong one here falls back to the default.
   if (!scheme) scheme = plan::make_scheme("two-front");
   scheme_ = std::move(*scheme);
+  gnb_of_cell_.insert(config.cells.begin(), config.cells.end());
   compatibility_ = to_wire(ports.engine->info().compatibility);
   ports.engine->set_events(this);
   housekeeping();
@@ -98,7 +99,7 @@ std::vector<SessionInfo> Node::Impl::sessions() const {
     }
     if (const Forecast* f = forecast_of(*s); f != nullptr && s->role == Role::kServing) {
       info.handover_in_s = to_seconds(std::max(f->at - ports.clock->now(), Duration{0})).count();
-      info.next = node_of(f->target).value;
+      info.next = f->target.value;
     }
     all.push_back(std::move(info));
   }

@@ -108,18 +108,23 @@ bool Node::Impl::merge_snapshot(Session& s, const wire::SessionSnapshot& snapsho
   auto log =
       session::TokenLog::restore(snapshot.tokens, snapshot.prompt_tokens, snapshot.sampled_by);
   if (!log) return false;
-  const TokenPosition same = s.log.agrees_until(0, log->ids());
+  merge(s, snapshot, std::move(*log));
+  return true;
+}
+
+// The same with the snapshot's ids as a log.
+void Node::Impl::merge(Session& s, const wire::SessionSnapshot& snapshot, session::TokenLog log) {
+  const TokenPosition same = s.log.agrees_until(0, log.ids());
   // The UE may have brought more ids than the snapshot has: they stay.
-  const bool extends = log->size() > s.log.size() || same < std::min(s.log.size(), log->size());
+  const bool extends = log.size() > s.log.size() || same < std::min(s.log.size(), log.size());
   s.params = snapshot.params;
   if (extends) {
     s.staged.drop_from(same);
-    s.log = std::move(*log);
+    s.log = std::move(log);
   }
-  rebuild_text(s);
+  forget_text(s);
   s.resumable = true;
   s.epoch = std::max(s.epoch, snapshot.epoch);
-  return true;
 }
 
 void Node::Impl::handle(const NodeId& peer, wire::HandoverRequest& m) {
@@ -173,7 +178,7 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverRequest& m) {
     if (s->role == Role::kArriving) {
       // The request meets the UE's attach or a pull (rule 7): it joins, and the claim answers it.
       if (s->incoming && !s->incoming->status_known() && s->incoming->source() == peer) {
-        merge_snapshot(*s, m.snapshot);
+        merge(*s, m.snapshot, std::move(*log));
         s->arriving.request_received.first(ports.clock->now());
         if (m.plan.relay) {
           become_relay(*s, peer);
@@ -197,10 +202,7 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverRequest& m) {
   // What an earlier preparation or service left here counts as far as its ids are the same.
   const auto front = usable_front(*s, *log, m.snapshot.lineage);
   if (!front || m.plan.relay) release_slot(*s);
-  if (!merge_snapshot(*s, m.snapshot)) {
-    refuse(wire::Cause::kUnknown, "snapshot: its parts contradict each other");
-    return;
-  }
+  merge(*s, m.snapshot, std::move(*log));
   if (!m.plan.relay) {
     const TokenPosition wanted = std::max<TokenPosition>(m.reserve_tokens, s->log.size());
     if (auto reserved = ensure_slot(*s, wanted); !reserved) {

@@ -17,9 +17,11 @@ constexpr Duration kContentionValid = std::chrono::seconds(2);
 
 }  // namespace
 
-NodeId Node::Impl::node_of(const CellId& cell) const {
-  auto it = config.cells.find(cell);
-  return it == config.cells.end() ? NodeId() : it->second;
+// Empty when no gNB is known to serve it.
+const NodeId& Node::Impl::node_of(const CellId& cell) const {
+  static const NodeId kNobody;
+  const auto found = gnb_of_cell_.find(cell);
+  return found == gnb_of_cell_.end() ? kNobody : found->second;
 }
 
 Status Node::Impl::take_seq(const char* what, std::uint64_t seq, std::uint64_t& last,
@@ -34,7 +36,8 @@ Status Node::Impl::take_seq(const char* what, std::uint64_t seq, std::uint64_t& 
 }
 
 Status Node::Impl::on_prediction(const mobility::Prediction& prediction) {
-  if (prediction.target && node_of(*prediction.target).value.empty()) {
+  const NodeId target = prediction.target ? node_of(*prediction.target) : NodeId();
+  if (prediction.target && target.value.empty()) {
     return fail(Errc::kNotFound,
                 "target: no gNB is configured for cell " + prediction.target->value);
   }
@@ -47,10 +50,10 @@ Status Node::Impl::on_prediction(const mobility::Prediction& prediction) {
   if (!prediction.target) {
     ue.forecast.reset();
   } else {
-    ue.forecast = Forecast{*prediction.target, now + prediction.in,   now + prediction.valid,
-                           prediction.sigma,   prediction.confidence, prediction.oracle};
+    ue.forecast = Forecast{target,           now + prediction.in,   now + prediction.valid,
+                           prediction.sigma, prediction.confidence, prediction.oracle};
   }
-  evaluate_ue(prediction.ue);
+  evaluate_all(ue);
   return {};
 }
 
@@ -64,15 +67,18 @@ Status Node::Impl::on_position(const mobility::PositionReport& report) {
   const mobility::CvhPredictor predictor(*ports.cells, mobility::CvhOptions{});
   const auto crossing = predictor.predict(*ue.last, ue.previous ? &*ue.previous : nullptr);
   // A vehicle that stands still says nothing new: the last prediction lasts as long as it is valid.
-  if (crossing && !node_of(crossing->to).value.empty()) {
+  const NodeId target = crossing ? node_of(crossing->to) : NodeId();
+  if (!target.value.empty()) {
     const TimePoint now = ports.clock->now();
     const mobility::PositionReport* previous = ue.previous ? &*ue.previous : nullptr;
-    ue.forecast = Forecast{
-        crossing->to,         now + to_duration(crossing->in),
-        now + kPositionValid, to_duration(predictor.sigma(*ue.last, previous, crossing->in)),
-        std::nullopt,         false};
+    ue.forecast = Forecast{target,
+                           now + to_duration(crossing->in),
+                           now + kPositionValid,
+                           to_duration(predictor.sigma(*ue.last, previous, crossing->in)),
+                           std::nullopt,
+                           false};
   }
-  evaluate_ue(report.ue);
+  evaluate_all(ue);
   return {};
 }
 
@@ -89,9 +95,8 @@ Status Node::Impl::on_handover(const mobility::HandoverEvent& event) {
   // A fact beats a prediction.
   if (event.phase == Phase::kExecution || event.phase == Phase::kCompleted) ue.forecast.reset();
 
-  auto [first, last] = by_ue_.equal_range(event.ue);
   std::vector<SessionId> ids;
-  for (auto it = first; it != last; ++it) ids.push_back(it->second->id);
+  for (const Session* s : ue.sessions) ids.push_back(s->id);
   for (const SessionId& id : ids) {
     Session* s = find(id);
     if (s == nullptr || !s->resumable) continue;
@@ -146,16 +151,15 @@ void Node::Impl::stop_for_claim(Session& s) {
   if (s.decoding || s.prefilling) stop_engine(s);
 }
 
-const Node::Impl::Forecast* Node::Impl::forecast_of(const Session& s) const {
-  auto it = ues_.find(s.params.ue);
-  if (s.params.ue.value.empty() || it == ues_.end() || !it->second.forecast) return nullptr;
-  const Forecast& forecast = *it->second.forecast;
+const Forecast* Node::Impl::forecast_of(const Session& s) const {
+  if (s.ue == nullptr || !s.ue->forecast) return nullptr;
+  const Forecast& forecast = *s.ue->forecast;
   return ports.clock->now() <= forecast.valid_until ? &forecast : nullptr;
 }
 
-void Node::Impl::evaluate_ue(const UeId& ue) {
-  auto [first, last] = by_ue_.equal_range(ue);
-  for (auto it = first; it != last; ++it) evaluate(*it->second);
+// Deciding neither makes nor ends a session.
+void Node::Impl::evaluate_all(const UeState& ue) {
+  for (Session* s : ue.sessions) evaluate(*s);
 }
 
 plan::PlanInput Node::Impl::plan_input(const Session& s, const NodeId& target, Duration remaining,
@@ -242,7 +246,7 @@ void Node::Impl::evaluate(Session& s) {
   for (const NodeId& peer : config.mirrors) mirror_to(s, peer);
 
   const Forecast* forecast = forecast_of(s);
-  const NodeId target = forecast != nullptr ? node_of(forecast->target) : NodeId();
+  const NodeId target = forecast != nullptr ? forecast->target : NodeId();
   const bool preparing = s.outgoing && s.outgoing->state() != State::kCancelling;
   if (target.value.empty() || target == config.name) {
     if (preparing) cancel_outgoing(s, wire::Cause::kWithdrawn);

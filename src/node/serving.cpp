@@ -93,10 +93,11 @@ void Node::Impl::sync_text(Session& s) {
   }
 }
 
-void Node::Impl::rebuild_text(Session& s) {
+// The ids are no longer those that the text was made of, or nobody needs it here: it is made anew
+// when it is needed.
+void Node::Impl::forget_text(Session& s) {
   s.assembler = session::TextAssembler(s.params.stop);
-  s.texts.clear();
-  sync_text(s);
+  s.texts = {};
 }
 
 void Node::Impl::on_prefilled(engine::SlotId slot, TokenPosition front, Duration busy) {

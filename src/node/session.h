@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "engine/engine.h"
+#include "mobility/predictor.h"
 #include "node/ports.h"
 #include "node/report.h"
 #include "session/source_handover.h"
@@ -47,6 +48,25 @@ enum class Role {
 };
 std::string_view to_string(Role role);
 
+struct Session;
+
+// What is known of a UE from the radio side.
+struct Forecast {
+  NodeId target;  // the gNB that serves the cell
+  TimePoint at{};
+  TimePoint valid_until{};
+  std::optional<Duration> sigma;
+  std::optional<double> confidence;
+  bool oracle = false;
+};
+struct UeState {
+  std::uint64_t prediction_seq = 0, handover_seq = 0, position_seq = 0;
+  bool prediction_seen = false, handover_seen = false, position_seen = false;
+  std::optional<mobility::PositionReport> last, previous;
+  std::optional<Forecast> forecast;
+  std::vector<Session*> sessions;  // of this UE here, in order of their creation
+};
+
 struct Session {
   Session(SessionId session, wire::SessionParams request, session::TokenLog ids, Clock& clock,
           const kv::Geometry& geometry, std::uint64_t& staged_in_all)
@@ -65,6 +85,7 @@ struct Session {
 
   SessionId id;
   wire::SessionParams params;
+  UeState* ue = nullptr;  // null for a plain client
   session::TokenLog log;
   session::TextAssembler assembler;
   session::TextPieces texts;  // of each generated index, as the client sees it
@@ -113,8 +134,9 @@ struct Session {
   TimePoint lease_named{};                    // at the source: when a frame last renewed the lease
   std::map<NodeId, TokenPosition> mirrors;    // ids told (rule 16)
   std::map<NodeId, TimePoint> refused_until;  // targets that refused
-  NodeId stands_in_for;  // `outgoing` prepares the fallback, since this target refused
-  int redirected = 0;    // claims of that target answered with the fallback's name
+  NodeId stands_in_for;       // `outgoing` prepares the fallback, since this target refused
+  std::vector<NodeId> asked;  // peers whose list of attempts may name this session
+  int redirected = 0;         // claims of that target answered with the fallback's name
 
   // The target's progress as last told, of the attempt that runs.
   struct Seen {

@@ -46,7 +46,10 @@ Session& Node::Impl::emplace(SessionId id, wire::SessionParams params, session::
   auto session = std::make_unique<Session>(id, std::move(params), std::move(log), *ports.clock,
                                            ports.engine->info().geometry, staged_bytes_);
   Session& s = *session;
-  if (!s.params.ue.value.empty()) by_ue_.emplace(s.params.ue, &s);
+  if (!s.params.ue.value.empty()) {
+    s.ue = &ues_[s.params.ue];
+    s.ue->sessions.push_back(&s);
+  }
   sessions_.emplace(std::move(id), std::move(session));
   return s;
 }
@@ -72,12 +75,10 @@ bool Node::Impl::room_for_session() {
 void Node::Impl::erase(Session& s) {
   drop_stream(s, s.elsewhere);
   release_slot(s);
-  auto [first, last] = by_ue_.equal_range(s.params.ue);
-  for (auto it = first; it != last; ++it) {
-    if (it->second == &s) {
-      by_ue_.erase(it);
-      break;
-    }
+  if (s.ue != nullptr) std::erase(s.ue->sessions, &s);
+  for (const NodeId& peer : s.asked) {
+    auto& attempts = peers_[peer].attempts;
+    std::replace(attempts.begin(), attempts.end(), &s, static_cast<Session*>(nullptr));
   }
   const SessionId id = s.id;
   sessions_.erase(id);
@@ -140,6 +141,9 @@ void Node::Impl::become_moved(Session& s, const NodeId& where) {
     timer->cancel();
   s.elsewhere = where;
   s.role = Role::kMoved;
+  // Only the ids are kept, without slack: such records are many.
+  s.log.shrink();
+  forget_text(s);
   arm_log_life(s);
 }
 
@@ -215,12 +219,20 @@ void Node::Impl::end_everywhere(Session& s) {
   arrived_finished(s);
 }
 
+// Peers are many, their records mostly one.
+const wire::Compatibility& Node::Impl::kept_record(const wire::Compatibility& record) {
+  const auto same = std::find_if(records_.begin(), records_.end(),
+                                 [&](const auto& kept) { return *kept == record; });
+  if (same != records_.end()) return **same;
+  return *records_.emplace_back(std::make_unique<const wire::Compatibility>(record));
+}
+
 void Node::Impl::on_peer_up(const PeerHello& hello) {
   using State = session::SourceHandover::State;
   PeerState& peer = peers_[hello.node];
   const bool rebooted = peer.boot != hello.boot;
   peer.boot = hello.boot;
-  peer.compatibility = hello.compatibility;
+  peer.compatibility = &kept_record(hello.compatibility);
   peer.up = true;
   if (rebooted) {
     peer.prefill_rate.reset();
@@ -284,8 +296,7 @@ void Node::Impl::on_kv_drained(const NodeId& peer) {
   const auto found = peers_.find(peer);
   if (found == peers_.end()) return;
   auto& attempts = found->second.attempts;
-  for (const SessionId& id : attempts) {
-    Session* s = find(id);
+  for (Session* s : attempts) {
     if (s != nullptr && s->outgoing && s->outgoing->target() == peer) s->outgoing->on_drained();
   }
   // Sessions take turns: whoever was asked first is asked last the next time.

@@ -39,12 +39,15 @@ class TokenLog {
   TokenId at(TokenPosition position) const { return ids_.at(position); }
   TokenId generated_at(TokenIndex index) const { return ids_.at(prompt_tokens_ + index); }
 
-  // Of ids [0, end), in constant time; end <= size().
+  // Of ids [0, end); end <= size(). Each id is chained once, when it is first asked for, and at
+  // most kHashEvery ids anew.
   std::uint64_t hash(TokenPosition end) const;
 
   void append(TokenId id, const NodeId& by);
   // Keeps ids [0, max(end, prompt_tokens())).
   void truncate(TokenPosition end);
+  // Gives back memory that was set aside for more ids.
+  void shrink();
 
   // Whose engine sampled generated index `index` < generated().
   const NodeId& by(TokenIndex index) const;
@@ -55,14 +58,11 @@ class TokenLog {
   TokenPosition agrees_until(TokenPosition first, std::span<const TokenId> other) const;
 
  private:
-  // Between two kept hashes the chain is computed anew: logs are many, and asked for few hashes.
+  // Logs are many, most of them are never asked for a hash and the others for few.
   static constexpr TokenPosition kHashEvery = 16;
 
-  void push(TokenId id);
-
   std::vector<TokenId> ids_;
-  std::vector<std::uint64_t> hashes_;  // hashes_[i] of ids [0, kHashEvery i)
-  std::uint64_t last_hash_ = 0;        // of all ids
+  mutable std::vector<std::uint64_t> hashes_{0};  // hashes_[i] of ids [0, kHashEvery i), so far
   TokenPosition prompt_tokens_ = 0;
   SampledBy sampled_by_;
 };

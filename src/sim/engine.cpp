@@ -171,7 +171,7 @@ void Engine::decode(engine::SlotId slot, engine::DecodeParams params) {
   d.tokens = params.tokens.size();
   d.rate = params.max_token_rate.value;
   command.valid_rate = d.rate >= 0 && std::isfinite(d.rate);
-  d.due = impl_->now() + params.first_due;
+  d.first = impl_->now() + params.first_due;
   d.min_tokens = params.sampling.min_tokens;
   d.digest = params.digest_logits;
   d.observer = impl_->observer(params.sampling.seed);

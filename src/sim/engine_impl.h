@@ -26,10 +26,8 @@ struct EngineDecoding {
   TokenPosition last_position = 0;
   std::uint64_t tokens = 0;  // ids given
   double rate = 0;
-  Duration first_due{0};
-  TimePoint due{};
+  TimePoint first{};  // the first token is due
   TimePoint not_before{};
-  TimePoint first{};
   std::uint64_t sampled = 0;
   std::uint32_t min_tokens = 0;
   bool ends = false;  // a bias makes it end as soon as it may
@@ -91,6 +89,13 @@ class Engine::Impl {
  private:
   enum class Phase : std::uint8_t { kNone, kLoad, kTransfer, kBatch, kChunk, kFused };
 
+  // A slot that decodes. Each step looks at all of them, so what it asks lies side by side.
+  struct Decoder {
+    std::uint64_t id = 0;
+    TimePoint due{};
+    EngineSlot* slot = nullptr;
+  };
+
   EngineSlot* find(std::uint64_t id);
   void wake();
   void arm(TimePoint when);
@@ -100,6 +105,7 @@ class Engine::Impl {
   void settle(std::uint64_t id);
   void start_decoding(EngineSlot& slot, EngineDecoding decoding);
   void stop_decoding(EngineSlot& slot);
+  std::vector<Decoder>::iterator decoder(std::uint64_t id);
   void fail_slot(EngineSlot& slot, const Error& error);
   bool begin_transfer();
   void finish_transfer();
@@ -124,8 +130,8 @@ class Engine::Impl {
   std::vector<std::uint16_t> free_;
   std::size_t live_ = 0;
   std::uint64_t reservations_ = 0;
-  std::vector<std::uint64_t> pending_;   // slots with commands; may name others
-  std::vector<std::uint64_t> decoding_;  // ids, ascending
+  std::vector<std::uint64_t> pending_;  // slots with commands; may name others
+  std::vector<Decoder> decoding_;       // ids ascend
 
   bool loaded_ = false;
   bool busy_ = false;  // a phase is running

@@ -224,17 +224,22 @@ void Engine::Impl::start_decoding(EngineSlot& slot, EngineDecoding decoding) {
         clock_.now() + to_duration(std::max(model_.activation - step, Seconds(0)));
   }
   slot.decoded = true;
-  decoding.first = decoding.due;
-  decoding.due = std::max(decoding.due, decoding.not_before);
   slot.decoding = decoding;
-  decoding_.insert(std::lower_bound(decoding_.begin(), decoding_.end(), slot.id), slot.id);
+  const TimePoint due = std::max(decoding.first, decoding.not_before);
+  decoding_.insert(decoder(slot.id), Decoder{slot.id, due, &slot});
 }
 
 void Engine::Impl::stop_decoding(EngineSlot& slot) {
   if (!slot.decoding) return;
   slot.decoding.reset();
-  const auto found = std::lower_bound(decoding_.begin(), decoding_.end(), slot.id);
-  if (found != decoding_.end() && *found == slot.id) decoding_.erase(found);
+  const auto found = decoder(slot.id);
+  if (found != decoding_.end() && found->id == slot.id) decoding_.erase(found);
+}
+
+// Where this slot is among those that decode, or would be.
+std::vector<Engine::Impl::Decoder>::iterator Engine::Impl::decoder(std::uint64_t id) {
+  return std::lower_bound(decoding_.begin(), decoding_.end(), id,
+                          [](const Decoder& d, std::uint64_t wanted) { return d.id < wanted; });
 }
 
 void Engine::Impl::fail_slot(EngineSlot& slot, const Error& error) {
@@ -284,11 +289,10 @@ bool Engine::Impl::begin_step() {
   replays_.clear();
   TokenPosition depth = 0;
   const TimePoint now = clock_.now();
-  for (const std::uint64_t id : decoding_) {
-    const EngineSlot& slot = *find(id);
-    if (slot.decoding->due > now) continue;
-    batch_.push_back(id);
-    depth = std::max(depth, slot.front);
+  for (const Decoder& d : decoding_) {
+    if (d.due > now) continue;
+    batch_.push_back(d.id);
+    depth = std::max(depth, d.slot->front);
   }
   for (const std::uint64_t id : pending_) {
     EngineSlot* const slot = find(id);
@@ -346,7 +350,7 @@ void Engine::Impl::decode_one(std::uint64_t id, Duration span, std::uint32_t bat
   ++stats.sampled_tokens;
   if (d.observer != nullptr) d.observer->on_sampled(index, clock_.now());
   if (d.rate > 0) {
-    d.due = d.first + to_duration(Seconds(static_cast<double>(d.sampled) / d.rate));
+    decoder(id)->due = d.first + to_duration(Seconds(static_cast<double>(d.sampled) / d.rate));
   }
   if (token.end_of_generation || token.limit) stop_decoding(*slot);
   events->on_sampled(engine::SlotId(id), token);
@@ -417,12 +421,10 @@ void Engine::Impl::finish_chunk(Duration span) {
 }
 
 void Engine::Impl::wait_for_due() {
-  std::optional<TimePoint> earliest;
-  for (const std::uint64_t id : decoding_) {
-    const TimePoint due = find(id)->decoding->due;
-    if (!earliest || due < *earliest) earliest = due;
-  }
-  if (earliest) arm(*earliest);
+  const auto earliest =
+      std::min_element(decoding_.begin(), decoding_.end(),
+                       [](const Decoder& a, const Decoder& b) { return a.due < b.due; });
+  if (earliest != decoding_.end()) arm(earliest->due);
 }
 
 }  // namespace pallas::sim

@@ -106,7 +106,7 @@ class Network::Impl {
     for (auto& domain : domains_) clock_.cancel(domain->timer);
   }
 
-  void send(int from, int to, wire::Message message);
+  void send(int from, int to, wire::Message&& message);
   void send_kv(int from, int to, wire::KvBlock header, kv::Bytes rows);
   std::optional<BytesPerSecond> goodput(int from, int to);
   void discard_kv(int from, int to, const Attempt& attempt);
@@ -132,7 +132,7 @@ class Network::Impl {
   }
   Domain& domain_of(int from, int to);
   Domain& new_domain(std::optional<std::uint64_t> shared_key);
-  void transmit(Link& l, TimePoint when, wire::Message message);
+  void transmit(Link& l, TimePoint when, wire::Message&& message);
   void transmit_encoded(Link& l, TimePoint when, const wire::Message& message);
   void begin_head(Link& l);
   void settle(Domain& domain);
@@ -195,7 +195,7 @@ Domain& Network::Impl::domain_of(int from, int to) {
 
 // --- control ---
 
-void Network::Impl::send(int from, int to, wire::Message message) {
+void Network::Impl::send(int from, int to, wire::Message&& message) {
   listener_.on_sent(from, to, message);
   if (!is_up(from, to)) return;
   ++stats.messages;
@@ -226,7 +226,7 @@ void Network::Impl::send(int from, int to, wire::Message message) {
   }
 }
 
-void Network::Impl::transmit(Link& l, TimePoint when, wire::Message message) {
+void Network::Impl::transmit(Link& l, TimePoint when, wire::Message&& message) {
   clock_.schedule(when, [this, &l, generation = l.generation,
                          boxed = std::make_unique<wire::Message>(std::move(message))] {
     if (l.generation == generation) listener_.on_message(l.from, l.to, std::move(*boxed));
@@ -432,7 +432,7 @@ Network::Network(VirtualClock& clock, NetworkSettings settings, int gnbs, double
     : impl_(std::make_unique<Impl>(clock, std::move(settings), gnbs, byte_scale, block_bytes, seed,
                                    listener)) {}
 Network::~Network() = default;
-void Network::send(int from, int to, wire::Message message) {
+void Network::send(int from, int to, wire::Message&& message) {
   impl_->send(from, to, std::move(message));
 }
 void Network::send_kv(int from, int to, wire::KvBlock header, kv::Bytes rows) {

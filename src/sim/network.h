@@ -56,7 +56,7 @@ Status check(const NetworkSettings& settings);
 class NetworkListener {
  public:
   virtual ~NetworkListener() = default;
-  virtual void on_message(int from, int to, wire::Message message) = 0;
+  virtual void on_message(int from, int to, wire::Message&& message) = 0;
   virtual void on_kv(int from, int to, const wire::KvBlock& header, kv::Bytes rows) = 0;
   virtual void on_kv_drained(int from, int to) = 0;
   // Each message as it leaves.
@@ -79,7 +79,7 @@ class Network {
   ~Network();
 
   // --- what a node's PeerLink needs ---
-  void send(int from, int to, wire::Message message);
+  void send(int from, int to, wire::Message&& message);
   void send_kv(int from, int to, wire::KvBlock header, kv::Bytes rows);
   std::uint64_t kv_backlog(int from, int to) const;
   bool is_up(int from, int to) const;

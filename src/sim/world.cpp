@@ -142,8 +142,8 @@ void World::Impl::boot(int index) {
   node::NodeConfig config = settings_.node;
   config.name = g.id;
   config.scheme = settings_.scheme;
-  for (const auto& [cell, served_by] : by_cell_) {
-    config.cells[cell] = gnbs_[static_cast<std::size_t>(served_by)].id;
+  for (const WorldGnb& serving : gnbs_) {
+    for (const CellId& cell : serving.cells) config.cells[cell] = serving.id;
   }
   if (settings_.configure) settings_.configure(config);
   const node::Node::Ports ports{&world_.clock, g.engine.get(), text_.get(),
@@ -221,7 +221,7 @@ void World::Impl::draw_rate(const Ue& ue, int from, int to) {
   network_->draw(from, to, name);
 }
 
-void World::Impl::on_message(int from, int to, wire::Message message) {
+void World::Impl::on_message(int from, int to, wire::Message&& message) {
   WorldGnb& g = gnbs_[static_cast<std::size_t>(to)];
   if (g.alive) g.node->on_message(gnbs_[static_cast<std::size_t>(from)].id, std::move(message));
 }

@@ -36,7 +36,7 @@ class World::Impl : public NetworkListener {
   ~Impl() override;
 
   // NetworkListener.
-  void on_message(int from, int to, wire::Message message) override;
+  void on_message(int from, int to, wire::Message&& message) override;
   void on_kv(int from, int to, const wire::KvBlock& header, kv::Bytes rows) override;
   void on_kv_drained(int from, int to) override;
   void on_sent(int from, int to, const wire::Message& message) override;
@@ -73,6 +73,7 @@ class World::Impl : public NetworkListener {
   PreparationRecord* find_preparation(const SessionId& session, const Attempt& attempt);
   HandoverRecord new_record(const Ue& ue, int target);
   void take_reports(WorldGnb& g);
+  void fill(HandoverRecord& record, const node::HandoverReport& report) const;
   void complete();
 
  private:
@@ -86,7 +87,7 @@ class World::Impl : public NetworkListener {
   std::vector<std::string> names_;
   std::vector<WorldGnb> gnbs_;
   std::unordered_map<NodeId, int> by_name_;
-  std::map<CellId, int> by_cell_;
+  std::unordered_map<CellId, int> by_cell_;
   std::unique_ptr<engine::TextCodec> text_;
   double scale_ = 1;
   std::unique_ptr<Network> network_;
@@ -98,8 +99,8 @@ class World::Impl : public NetworkListener {
 
   std::vector<UeBook> books_;
   std::vector<PreparationRecord> preparations_;
-  std::vector<Preparing> preparing_;  // one for each of preparations_
-  std::map<std::pair<SessionId, std::uint64_t>, node::HandoverReport> reports_;
+  std::vector<Preparing> preparing_;                // one for each of preparations_
+  std::vector<node::HandoverReport> kept_reports_;  // of gNBs that are down
   std::vector<HandoverRecord> handovers_;
   std::map<int, std::vector<TimePoint>> recent_;  // handovers by target
 };

@@ -11,35 +11,46 @@ class WorldPeers : public node::PeerLink {
   WorldPeers(World::Impl& world, int self) : world_(world), self_(self) {}
 
   void send(const NodeId& peer, wire::Message message) override {
-    const int to = world_.index_of(peer);
+    const int to = index(peer);
     if (to >= 0 && to != self_) world_.network_->send(self_, to, std::move(message));
   }
   void send_kv(const NodeId& peer, wire::KvBlock header, kv::Bytes rows) override {
-    const int to = world_.index_of(peer);
+    const int to = index(peer);
     if (to < 0 || to == self_) return;
     world_.network_->send_kv(self_, to, std::move(header), std::move(rows));
   }
   std::uint64_t kv_backlog(const NodeId& peer) const override {
-    const int to = world_.index_of(peer);
+    const int to = index(peer);
     return to < 0 ? 0 : world_.network_->kv_backlog(self_, to);
   }
   bool is_up(const NodeId& peer) const override {
-    const int to = world_.index_of(peer);
+    const int to = index(peer);
     return to >= 0 && to != self_ && world_.network_->is_up(self_, to);
   }
   std::optional<BytesPerSecond> goodput(const NodeId& peer) const override {
-    const int to = world_.index_of(peer);
+    const int to = index(peer);
     if (to < 0 || to == self_) return std::nullopt;
     return world_.network_->goodput(self_, to);
   }
   void discard_kv(const NodeId& peer, const Attempt& attempt) override {
-    const int to = world_.index_of(peer);
+    const int to = index(peer);
     if (to >= 0 && to != self_) world_.network_->discard_kv(self_, to, attempt);
   }
 
  private:
+  // A node mostly asks for the same peer several times in a row.
+  int index(const NodeId& peer) const {
+    if (last_ < 0 || peer != last_name_) {
+      last_name_ = peer;
+      last_ = world_.index_of(peer);
+    }
+    return last_;
+  }
+
   World::Impl& world_;
   int self_;
+  mutable NodeId last_name_;  // asked for, and its place
+  mutable int last_ = -1;
 };
 
 // A node's streams.

@@ -167,37 +167,51 @@ HandoverRecord World::Impl::new_record(const Ue& ue, int target) {
 
 void World::Impl::take_reports(WorldGnb& g) {
   if (!g.alive) return;
-  for (const node::HandoverReport& report : g.node->handovers()) {
-    reports_[{report.session, report.epoch.value}] = report;
-  }
+  const auto& reports = g.node->handovers();
+  kept_reports_.insert(kept_reports_.end(), reports.begin(), reports.end());
+}
+
+void World::Impl::fill(HandoverRecord& record, const node::HandoverReport& r) const {
+  record.scheme = r.scheme;
+  record.prepared = r.prepared;
+  record.exact = r.exact;
+  record.relay = r.relay;
+  record.recovery = r.recovery;
+  record.expected_sit_s = r.expected_sit_s;
+  if (r.fronts_met_ms && !record.early_s) record.early_s = r.early_s;
+  record.bytes = static_cast<double>(r.bytes) * scale_;
+  record.tokens_total = r.tokens_total;
+  record.recomputed = r.tokens_recomputed;
+  record.replayed = r.tokens_replayed;
+  record.received = r.tokens_received;
+  record.overlap = r.tokens_overlap;
+  record.residual = r.residual_tokens;
+  if (!r.error.empty()) record.error = r.error;
 }
 
 void World::Impl::complete() {
-  for (WorldGnb& g : gnbs_) take_reports(g);
+  // By UE and epoch.
+  std::map<std::pair<std::size_t, std::uint64_t>, std::size_t> places;
   for (auto& ue : ues_) {
     for (HandoverRecord& record : ue->take_handovers()) {
-      if (const auto it = reports_.find({ue->session, record.epoch}); it != reports_.end()) {
-        const node::HandoverReport& r = it->second;
-        record.scheme = r.scheme;
-        record.prepared = r.prepared;
-        record.exact = r.exact;
-        record.relay = r.relay;
-        record.recovery = r.recovery;
-        record.expected_sit_s = r.expected_sit_s;
-        if (r.fronts_met_ms && !record.early_s) record.early_s = r.early_s;
-        record.bytes = static_cast<double>(r.bytes) * scale_;
-        record.tokens_total = r.tokens_total;
-        record.recomputed = r.tokens_recomputed;
-        record.replayed = r.tokens_replayed;
-        record.received = r.tokens_received;
-        record.overlap = r.tokens_overlap;
-        record.residual = r.residual_tokens;
-        if (!r.error.empty()) record.error = r.error;
-      }
+      places[{ue->place, record.epoch}] = handovers_.size();
       handovers_.push_back(std::move(record));
     }
   }
-  reports_.clear();
+  const auto fill_from = [&](const std::vector<node::HandoverReport>& reports) {
+    for (const node::HandoverReport& report : reports) {
+      const Ue* const ue = ue_of_session(report.session);
+      if (ue == nullptr) continue;
+      const auto found = places.find({ue->place, report.epoch.value});
+      if (found != places.end()) fill(handovers_[found->second], report);
+    }
+  };
+  fill_from(kept_reports_);
+  kept_reports_.clear();
+  for (const WorldGnb& g : gnbs_) {
+    if (g.alive) fill_from(g.node->handovers());
+  }
+  places.clear();
   std::stable_sort(handovers_.begin(), handovers_.end(),
                    [](const auto& a, const auto& b) { return a.at_s < b.at_s; });
 

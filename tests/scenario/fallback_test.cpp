@@ -69,6 +69,10 @@ TEST(Fallback, the_third_node_stays_prepared_however_often_the_prediction_comes)
     world.predict(ue, "a", "b", in);
     world.clock.run_for(250ms);
   }
+  for (int k = 0; k < 12; ++k) {  // it is late
+    world.predict(ue, "a", "b", 200ms);
+    world.clock.run_for(250ms);
+  }
   EXPECT_EQ(world.count("a", "b", "HandoverRequest"), 1u);
   EXPECT_EQ(world.count("a", "c", "HandoverRequest"), 1u);
   EXPECT_EQ(world.count("a", "c", "HandoverCancel"), 0u);
@@ -113,12 +117,15 @@ TEST(Fallback, the_session_moves_on_from_the_third_node) {
 }
 
 TEST(Fallback, the_ue_may_come_to_the_third_node_itself) {
-  // At 1 ms it has not taken the session over yet.
-  for (const Duration delay : {Duration(1ms), Duration(500ms)}) {
+  // At 700 us it has been asked to take the session over and has not yet.
+  for (const Duration delay : {Duration(700us), Duration(1ms), Duration(500ms)}) {
     VirtualGnbs world(with_fallback());
     VirtualUe& ue = talk(world);
     world.engine("b").refuse_reservations(true);
-    world.hand_over(ue, "a", "b", 2s);
+    world.predict(ue, "a", "b", 2s);
+    world.clock.run_for(2s);
+    world.ran(ue, HandoverPhase::kExecution, "a", "b");
+    ASSERT_TRUE(world.attach(ue, "b"));
     world.clock.run_for(delay);
     ASSERT_TRUE(world.attach(ue, "c"));
     world.clock.run_for(100ms);

@@ -173,6 +173,18 @@ TEST_F(DriverTest, beyond_its_foresight_the_oracle_foresees_nothing) {
   EXPECT_TRUE(feed_.predictions[1].target);   // 0.3 s
 }
 
+TEST_F(DriverTest, an_oracle_told_so_names_the_wrong_cell_and_drives_to_the_right_one) {
+  auto o = options();
+  o.oracle = true;
+  o.foretold_wrongly[0] = CellId("cell_3_0");
+  drive(o);
+  EXPECT_EQ(feed_.predictions[0].target, CellId("cell_3_0"));
+  EXPECT_EQ(feed_.of("execution")[0].to, "ue>b");
+  EXPECT_EQ(feed_.predictions[4].target, CellId("cell_2_0"));
+  o.foretold_wrongly[0] = CellId("nowhere");
+  EXPECT_FALSE(Driver::check(eastward(), o));
+}
+
 TEST_F(DriverTest, stopped_it_says_nothing_more) {
   Driver driver(clock_, feed_, eastward(), options());
   driver.start([&] { ended_at_ = 1; });

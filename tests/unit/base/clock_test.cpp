@@ -100,6 +100,16 @@ TEST(Timer, re_arming_replaces_what_was_armed) {
   EXPECT_EQ(fired, "second");
 }
 
+TEST(Timer, cancelled_lets_go_of_what_its_callback_holds) {
+  VirtualClock clock;
+  Timer timer(clock);
+  const auto held = std::make_shared<int>(1);
+  timer.arm(1ms, [held] {});
+  EXPECT_EQ(held.use_count(), 2);
+  timer.cancel();
+  EXPECT_EQ(held.use_count(), 1);
+}
+
 TEST(Timer, may_re_arm_itself_in_its_own_callback) {
   VirtualClock clock;
   Timer timer(clock);

@@ -52,6 +52,20 @@ TEST(TokenLog, truncate_then_append_gives_the_hashes_of_a_fresh_log) {
   for (TokenPosition end = 0; end <= log.size(); ++end) EXPECT_EQ(log.hash(end), fresh.hash(end));
 }
 
+TEST(TokenLog, hashes_that_were_asked_for_before_a_cut_do_not_outlive_it) {
+  TokenLog log({5, 6});
+  for (TokenId id = 7; id < 60; ++id) log.append(id, kA);
+  log.hash(log.size());
+  log.truncate(20);
+  std::vector<TokenId> ids(log.ids().begin(), log.ids().end());
+  for (TokenId id = 100; id < 140; ++id) {
+    log.append(id, kB);
+    ids.push_back(id);
+  }
+  const TokenLog fresh(ids);
+  for (TokenPosition end = log.size() + 1; end-- > 0;) EXPECT_EQ(log.hash(end), fresh.hash(end));
+}
+
 TEST(TokenLog, truncate_keeps_the_prompt) {
   TokenLog log({5, 6, 7});
   log.append(8, kA);

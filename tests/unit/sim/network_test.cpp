@@ -30,7 +30,7 @@ struct Ends : NetworkListener {
   std::function<void(int from, int to)> refill;
 
   double now() const { return to_seconds(clock.now().time_since_epoch()).count(); }
-  void on_message(int, int, wire::Message m) override {
+  void on_message(int, int, wire::Message&& m) override {
     messages.emplace_back(wire::name_of(m), now());
   }
   void on_kv(int from, int to, const wire::KvBlock&, kv::Bytes rows) override {

@@ -1,4 +1,4 @@
-#include "demo_fleet.h"
+#include "fleet.h"
 
 #include <fmt/format.h>
 #include <netinet/in.h>
@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <fstream>
 #include <random>
+#include <set>
 #include <sstream>
 
 namespace pallas::app {
@@ -59,31 +60,14 @@ Result<std::vector<std::uint16_t>> free_ports(std::size_t count) {
 }
 
 std::vector<std::string> arguments(const FleetPlan& plan, std::size_t self,
-                                   const DemoOptions& options, const std::string& scheme,
+                                   const std::vector<std::string>& flags,
                                    const std::vector<std::uint16_t>& ports) {
   const auto http = [&](std::size_t i) { return fmt::format("127.0.0.1:{}", ports[2 * i]); };
   const auto peer = [&](std::size_t i) { return fmt::format("127.0.0.1:{}", ports[2 * i + 1]); };
   // "--flag=value" throughout, so that a value may begin with '-'.
-  std::vector<std::string> args = {
-      "gnb",
-      "--name=" + plan.names[self].value,
-      "--http-listen=" + http(self),
-      "--peer-listen=" + peer(self),
-      "--scheme=" + scheme,
-      "--engine=" + options.engine,
-      fmt::format("--cell-size-m={}", options.cell_size_m),
-      fmt::format("--cell-offset-m={}", options.cell_offset_m),
-      fmt::format("--goodput-mbps={}", options.goodput_mbps),
-      // An operator knows what its links carry; later samples correct it.
-      fmt::format("--initial-goodput-mbps={}", options.goodput_mbps),
-      // A vehicle needs about six seconds for a cell, and schemes that only recompute need most of
-      // it.
-      "--t-max-s=6",
-      "--log-level=" + options.log_level,
-      fmt::format("--context-tokens={}", options.context_tokens),
-      fmt::format("--slots={}", kFleetSlots),
-  };
-  if (!options.model.empty()) args.push_back("--model=" + options.model);
+  std::vector<std::string> args = {"gnb", "--name=" + plan.names[self].value,
+                                   "--http-listen=" + http(self), "--peer-listen=" + peer(self)};
+  args.insert(args.end(), flags.begin(), flags.end());
   for (std::size_t i = 0; i < plan.names.size(); ++i) {
     if (i != self) args.push_back("--peer=" + plan.names[i].value + "=" + peer(i));
   }
@@ -110,16 +94,16 @@ FleetPlan plan_fleet(const Trip& trip) {
 }
 
 Result<std::unique_ptr<Fleet>> Fleet::start(EventLoop& loop, const FleetPlan& plan,
-                                            const DemoOptions& options, const std::string& scheme,
-                                            const std::string& log_folder) {
+                                            const FleetStart& how) {
   const auto ports = free_ports(2 * plan.names.size());
   if (!ports) return Failure(ports.error());
   std::unique_ptr<Fleet> fleet(new Fleet);
   for (std::size_t i = 0; i < plan.names.size(); ++i) {
-    const std::string stem = log_folder + "/" + plan.names[i].value;
+    const std::string stem = how.log_folder + "/" + plan.names[i].value;
     Member member{plan.names[i], nullptr, stem + ".out", stem + ".log", false};
-    auto process = ChildProcess::start(arguments(plan, i, options, scheme, *ports), member.out_file,
-                                       member.err_file);
+    auto process =
+        ChildProcess::start(arguments(plan, i, how.flags, *ports), member.out_file, member.err_file,
+                            how.cores.empty() ? std::vector<int>{} : how.cores[i]);
     if (!process) return Failure(process.error());
     member.process = std::move(*process);
     fleet->members_.push_back(std::move(member));

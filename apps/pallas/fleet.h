@@ -1,39 +1,41 @@
 #pragma once
-// The demo's gNBs: child processes of this very program on loopback.
+// gNBs that belong to this program: child processes of itself on loopback.
 
 #include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "base/units.h"
 #include "child_process.h"
-#include "demo_options.h"
 #include "event_loop.h"
+#include "trip.h"
 #include "ue/gnb_client.h"
 
 namespace pallas::app {
 
-// Sessions that each gNB of the demo can take: the trip's, the reference's, and one to spare.
-inline constexpr std::uint32_t kFleetSlots = 3;
-
-// Which gNB serves a cell: one a cell, in order of the trip, at least three and at most eight (then
-// round again).
 struct FleetPlan {
   std::vector<NodeId> names;
-  std::map<CellId, NodeId> cells;
+  std::map<CellId, NodeId> cells;  // which gNB serves a cell
 };
+// One gNB a cell, in order of the trip, at least three and at most eight (then round again).
 FleetPlan plan_fleet(const Trip& trip);
+
+// How the gNBs of a fleet are started.
+struct FleetStart {
+  // Flags of `pallas gnb` that all get, beside names, addresses, peers and cells.
+  std::vector<std::string> flags;
+  // The cores of each gNB, in the plan's order; empty: where the system puts it.
+  std::vector<std::vector<int>> cores;
+  std::string log_folder;  // exists
+};
 
 class Fleet {
  public:
-  // Starts all and waits until each serves; `log_folder` exists. The error of a gNB that ended is
-  // what it wrote last.
+  // Starts all and waits until each serves. The error of a gNB that ended is what it wrote last.
   static Result<std::unique_ptr<Fleet>> start(EventLoop& loop, const FleetPlan& plan,
-                                              const DemoOptions& options, const std::string& scheme,
-                                              const std::string& log_folder);
+                                              const FleetStart& how);
   ~Fleet();  // ends them all
   Fleet(const Fleet&) = delete;
   Fleet& operator=(const Fleet&) = delete;

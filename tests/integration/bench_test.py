@@ -1,0 +1,115 @@
+"""`pallas bench handover` with the made-up engine: what it measures, keeps and refuses."""
+
+import json
+import os
+import tempfile
+import unittest
+
+from support import run
+
+QUICK = ["--engine=fake", "--context=300", "--available-s=0.5", "--goodput-mbps=50", "--plain"]
+
+
+class BenchHandover(unittest.TestCase):
+    def bench(self, *flags):
+        status, out, err = run("bench", "handover", *QUICK, *flags, timeout=170)
+        self.assertEqual(status, 0, out + err)
+        return out, err
+
+    def refused(self, args, *words):
+        status, out, err = run("bench", *args)
+        self.assertEqual(status, 2, out + err)
+        for word in words:
+            self.assertIn(word, err)
+
+    def test_two_schemes_are_measured_beside_a_control(self):
+        out, err = self.bench("--scheme=two-front,full-copy", "--handovers=2", "--handovers-slow=1", "--json")
+        rows = {row["scheme"]: row for row in json.loads(out)}
+        self.assertEqual(list(rows), ["two-front", "full-copy", "control"])
+        self.assertEqual([row["handovers"] for row in rows.values()], [2, 1, 2])
+        for name, row in rows.items():
+            with self.subTest(name):
+                self.assertEqual((row["context"], row["goodput_mbps"]), (300, 50))
+                for measure in ("sit_ms", "gap_ms"):
+                    for part in ("p50", "p95", "p99", "mean"):
+                        self.assertGreater(row[measure][part], 0)
+                self.assertGreater(row["step_ms"]["p50"], 0)
+                for part in ("before", "during", "after", "control"):
+                    self.assertGreater(row["itl_ms"][part]["p50"], 0)
+                    self.assertGreaterEqual(row["itl_ms"][part]["p95"], row["itl_ms"][part]["p50"])
+                self.assertTrue(row["exact"] and row["ids_ok"])
+        two_front, full_copy = rows["two-front"], rows["full-copy"]
+        self.assertEqual((two_front["prepared_handovers"], full_copy["prepared_handovers"]), (2, 0))
+        self.assertGreater(full_copy["bytes"], 0)
+        self.assertEqual(full_copy["tokens_recomputed"], 0)
+        self.assertLess(two_front["sit_ms"]["p50"], full_copy["sit_ms"]["p50"])
+        self.assertIn("two-front", err)
+
+    def test_a_resumed_folder_is_not_measured_again(self):
+        with tempfile.TemporaryDirectory() as folder:
+            flags = ["--scheme=two-front", f"--out={folder}"]
+            self.bench(*flags, "--handovers=1")
+            with open(os.path.join(folder, "runs.jsonl")) as file:
+                first = file.read()
+            self.refused(["handover", *QUICK, *flags], "out", "--resume")
+            with open(os.path.join(folder, "runs.jsonl"), "a") as file:
+                file.write('{"run": "cut o')
+            self.bench(*flags, "--handovers=2", "--resume")
+            with open(os.path.join(folder, "runs.jsonl")) as file:
+                second = file.read()
+            self.assertTrue(second.startswith(first))
+            self.assertEqual(len(second.splitlines()), len(first.splitlines()) + 2)
+            out, err = self.bench(*flags, "--handovers=2", "--resume", "--json")
+            self.assertEqual([row["handovers"] for row in json.loads(out)], [2, 2])
+            self.assertNotIn("round", err)
+            with open(os.path.join(folder, "handovers.csv")) as file:
+                self.assertEqual(len(file.readlines()), 5)
+            for name in ("handover.json", "handover.txt", "handover-gaps-1-data.csv"):
+                self.assertIn(name, os.listdir(folder))
+
+    def test_movers_residents_and_a_way_back(self):
+        out, _ = self.bench("--scheme=two-front", "--handovers=4", "--movers=2", "--trip-handovers=2", "--residents=1", "--json")
+        row, control = json.loads(out)
+        self.assertEqual((row["handovers"], row["runs"], control["runs"]), (4, 1, 1))
+        self.assertTrue(row["ids_ok"])
+        for one in (row, control):
+            for part in ("before", "during", "after"):
+                self.assertGreater(one["residents_itl_ms"][part]["p90"], 0)
+
+    def test_a_wrong_target_costs_the_preparation(self):
+        out, _ = self.bench("--scheme=two-front", "--handovers=1", "--wrong-target=1", "--json")
+        row = json.loads(out)[0]
+        self.assertEqual(row["prepared_handovers"], 0)
+        self.assertTrue(row["ids_ok"])
+
+    def test_bad_input_is_refused_by_name(self):
+        self.refused([], "handover")
+        self.refused(["nothing"], "'nothing'")
+        for flag, field in (
+            ("--scheme=fastest", "scheme"),
+            ("--scheme=two-front:speed=9", "scheme"),
+            ("--scheme=two-front,two-front", "scheme"),
+            ("--context=10", "context"),
+            ("--goodput-mbps=fast", "goodput_mbps"),
+            ("--goodput-mbps=-1", "goodput_mbps"),
+            ("--goodput-mbps=0x", "goodput_mbps"),
+            ("--goodput-trace=/nonexistent.csv", "goodput_trace"),
+            ("--handovers=0", "handovers"),
+            ("--movers=5", "movers"),
+            ("--residents=4", "residents"),
+            ("--max-token-rate=-1", "max_token_rate"),
+            ("--trip-handovers=9", "trip_handovers"),
+            ("--available-s=-1", "available_s"),
+            ("--window-s=70", "window_s"),
+            ("--wrong-target=2", "wrong_target"),
+            ("--consistency=maybe", "consistency"),
+            ("--engine=vllm", "engine"),
+            ("--gnb=speed=9", "gnb"),
+            ("--resume", "resume"),
+        ):
+            with self.subTest(flag):
+                self.refused(["handover", "--engine=fake", flag], field)
+
+
+if __name__ == "__main__":
+    unittest.main()
