@@ -21,9 +21,10 @@ Result<ue::HttpReply> get(EventLoop& loop, const ue::Address& gnb, const std::st
 }
 
 template <class Report>
-Result<std::vector<Report>> collect(
-    EventLoop& loop, const std::map<NodeId, ue::Address>& gnbs, const SessionId& session,
-    Result<std::vector<Report>> (*parse)(const std::string&, const SessionId&)) {
+Result<std::vector<Report>> collect(EventLoop& loop, const std::map<NodeId, ue::Address>& gnbs,
+                                    const SessionId& session,
+                                    Result<std::vector<Report>> (*parse)(const std::string&,
+                                                                         const SessionId&)) {
   std::vector<Report> all;
   for (const auto& [name, at] : gnbs) {
     const auto reply = get(loop, at, "/v1/handovers?session=" + session.value);

@@ -125,7 +125,8 @@ std::string handover_json(const node::HandoverReport& r, const ClockAnchor& anch
       .member("bytes", r.bytes)
       .member("residual_tokens", r.residual_tokens)
       .member("error", r.error);
-  write_phases(json, r.phases, r.phases.attached, anchor);
+  const node::TargetPhases phases = r.phases.value();
+  write_phases(json, phases, phases.attached, anchor);
   return json.end_object().take();
 }
 

@@ -100,7 +100,7 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
   set_stream(*s, stream, request.next_index);
   s->attached_at = ports.clock->now();
   s->hops = 0;
-  if (s->leaving.handover_began()) close_departure(*s);  // it came back
+  if (s->leaving && s->leaving->handover_began()) close_departure(*s);  // it came back
 
   switch (s->role) {
     case Role::kServing:
@@ -179,8 +179,8 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
 }
 
 void Node::Impl::open_report(Session& s, const AttachRequest& request) {
-  if (s.role != Role::kPreparing && s.role != Role::kArriving) s.arriving.restart();
-  s.arriving.attached.set(s.attached_at);
+  if (s.role != Role::kPreparing && s.role != Role::kArriving) s.arriving->restart();
+  s.arriving->attached.set(s.attached_at);
   HandoverReport report;
   report.session = s.id;
   report.epoch = request.epoch;
@@ -222,7 +222,7 @@ void Node::Impl::claim(Session& s) {
   success.next_index = s.next_to_write;
   success.relay = relay;
   ports.peers->send(source, std::move(success));
-  s.arriving.claim_sent.first(ports.clock->now());
+  s.arriving->claim_sent.first(ports.clock->now());
   await_source(s, source);
 }
 
@@ -297,7 +297,7 @@ void Node::Impl::pull(Session& s, const NodeId& from) {
   request.resume_token = s.params.resume_token;
   request.prefill_rate = ports.engine->info().profile.prefill_rate(0, s.log.size()).value;
   ports.peers->send(from, std::move(request));
-  s.arriving.retrieve_sent.first(ports.clock->now());
+  s.arriving->retrieve_sent.first(ports.clock->now());
   await_source(s, from);
 }
 
@@ -318,7 +318,7 @@ void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextResponse& m) 
     return;
   }
   if (s->incoming->attempt() == m.attempt) return;  // the answer to a repeated question
-  s->arriving.response_received.first(ports.clock->now());
+  s->arriving->response_received.first(ports.clock->now());
   const auto& info = ports.engine->info();
   const auto theirs = from_wire(m.compatibility);
   if (auto ok = engine::check_compatible(info.compatibility, theirs); !ok) {
@@ -454,7 +454,7 @@ void Node::Impl::handle(const NodeId& peer, wire::SnStatusTransfer& m) {
   s->repeat.cancel();
   s->watch.cancel();
   s->due = ports.clock->now() + std::chrono::microseconds(m.next_due_us);
-  s->arriving.status_received.first(ports.clock->now());
+  s->arriving->status_received.first(ports.clock->now());
   if (s->report) s->report->status_ms = ms_since(s->attached_at, ports.clock->now());
   s->incoming->on_status(m);
   if (finished) {
@@ -519,7 +519,7 @@ void Node::Impl::after_target(Session& s) {
   const TimePoint now = ports.clock->now();
   if (!s.met_at && s.incoming->fronts_met()) {
     s.met_at = now;
-    s.arriving.fronts_met.set(now);
+    s.arriving->fronts_met.set(now);
   }
   const NodeId& source = s.incoming->source();
   if (!source.value.empty() && s.incoming->attempt().counter != 0 && !s.incoming->plan().relay &&
@@ -533,7 +533,7 @@ void Node::Impl::after_target(Session& s) {
 }
 
 void Node::Impl::activate(Session& s) {
-  s.arriving.covered.set(ports.clock->now());
+  s.arriving->covered.set(ports.clock->now());
   const auto& counts = s.incoming->counts();
   if (s.report) {
     HandoverReport& r = *s.report;
@@ -590,9 +590,10 @@ wire::FinishReason Node::Impl::finish_of(Session& s) {
 void Node::Impl::close_report(Session& s) {
   const TimePoint now = ports.clock->now();
   s.report->first_token_ms = ms_since(s.attached_at, now);
-  if (s.report->error.empty()) s.arriving.first_token_written.set(now);
+  if (s.report->error.empty()) s.arriving->first_token_written.set(now);
   send_release(s);
-  s.report->phases = std::exchange(s.arriving, {});
+  if (config.report_phases) s.report->phases = std::move(s.arriving);
+  s.arriving.reset();
   reports.push_back(std::move(*s.report));
   s.report.reset();
   if (reports.size() > config.max_handover_reports) reports.erase(reports.begin());
@@ -601,7 +602,7 @@ void Node::Impl::close_report(Session& s) {
 void Node::Impl::send_release(Session& s) {
   if (s.release_to.value.empty() || s.release_attempt.counter == 0) return;
   ports.peers->send(s.release_to, wire::UeContextRelease{s.id, s.epoch, s.release_attempt});
-  if (s.report) s.arriving.release_sent.first(ports.clock->now());
+  if (s.report) s.arriving->release_sent.first(ports.clock->now());
   if (++s.releases > kMaxReleases || s.role != Role::kServing) return;
   arm(s.repeat, config.repeat, s, [this](Session& live) { send_release(live); });
 }
@@ -615,7 +616,7 @@ void Node::Impl::handle(const NodeId& peer, wire::UeContextReleaseAck& m) {
   for (auto report = reports.rbegin(); report != reports.rend(); ++report) {
     if (report->session != s->id || report->epoch != m.epoch) continue;
     report->release_ack_ms = ms_since(s->attached_at, ports.clock->now());
-    report->phases.release_acknowledged.set(ports.clock->now());
+    if (report->phases) report->phases->release_acknowledged.set(ports.clock->now());
     break;
   }
 }

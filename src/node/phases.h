@@ -5,6 +5,8 @@
 // the claim at the source, the UE's attach at the target.
 
 #include <cstdint>
+#include <memory>
+#include <utility>
 
 #include "base/units.h"
 
@@ -91,6 +93,32 @@ struct TargetPhases {
     ran_execution = execution;
     ran_completed = completed;
   }
+};
+
+// A value that most of its holders never need: made at the first use, copied with its holder.
+template <class T>
+class OnDemand {
+ public:
+  OnDemand() = default;
+  OnDemand(const OnDemand& other) : value_(other ? std::make_unique<T>(*other.value_) : nullptr) {}
+  OnDemand(OnDemand&&) noexcept = default;
+  OnDemand& operator=(OnDemand other) noexcept {
+    value_ = std::move(other.value_);
+    return *this;
+  }
+  ~OnDemand() = default;
+
+  T* operator->() {
+    if (!value_) value_ = std::make_unique<T>();
+    return value_.get();
+  }
+  explicit operator bool() const { return value_ != nullptr; }
+  // As it would be if it were made now, where it was not.
+  T value() const { return value_ ? *value_ : T(); }
+  void reset() { value_.reset(); }
+
+ private:
+  std::unique_ptr<T> value_;
 };
 
 // visit(name, Mark) and visit(name, Stretch), in the order of a prepared handover.

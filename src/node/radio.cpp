@@ -104,9 +104,9 @@ Status Node::Impl::on_handover(const mobility::HandoverEvent& event) {
       case Phase::kPreparation:
         break;
       case Phase::kExecution:
-        if (!leaves && s->role != Role::kServing) s->arriving.ran_execution.set(now);
+        if (!leaves && s->role != Role::kServing) s->arriving->ran_execution.set(now);
         if (!leaves || s->role != Role::kServing || s->relay_to) break;
-        s->leaving.ran_execution.set(now);
+        s->leaving->ran_execution.set(now);
         s->executing = target;
         s->writing = false;
         s->plan_again.cancel();
@@ -121,8 +121,9 @@ Status Node::Impl::on_handover(const mobility::HandoverEvent& event) {
         begin_grace(*s);
         break;
       case Phase::kCompleted:
-        if (!leaves && s->role != Role::kServing) s->arriving.ran_completed.set(now);
-        if (leaves && s->leaving.ran_execution.happened()) s->leaving.ran_completed.set(now);
+        if (!leaves && s->role != Role::kServing) s->arriving->ran_completed.set(now);
+        if (leaves && s->leaving && s->leaving->handover_began())
+          s->leaving->ran_completed.set(now);
         if (leaves && s->executing) stop_for_claim(*s);
         break;
       case Phase::kRejected:
@@ -131,7 +132,7 @@ Status Node::Impl::on_handover(const mobility::HandoverEvent& event) {
         if (event.phase == Phase::kReestablished && leaves) break;
         if (s->role != Role::kServing || s->holder != config.name) break;
         s->executing.reset();
-        s->leaving.ran_execution = s->leaving.ran_completed = {};
+        if (s->leaving) s->leaving->ran_execution = s->leaving->ran_completed = {};
         s->writing = true;
         if (s->stream) s->grace.cancel();
         cancel_outgoing(*s, wire::Cause::kWithdrawn);

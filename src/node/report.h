@@ -45,7 +45,7 @@ struct HandoverReport {
   std::uint64_t bytes = 0;              // KV bytes received
   TokenPosition residual_tokens = 0;    // rows that came after the claim
   std::string error;                    // why it failed, empty
-  TargetPhases phases;
+  OnDemand<TargetPhases> phases;        // if NodeConfig::report_phases
 };
 
 // The same handover at its source: made when the session has left for good, or is lent to a relay.

@@ -81,7 +81,7 @@ void Node::Impl::start_serving(Session& s, Duration first_due) {
   }
   s.prefilling = false;
   s.decoding = true;
-  if (s.report) s.arriving.decode_asked.first(ports.clock->now());
+  if (s.report) s.arriving->decode_asked.first(ports.clock->now());
   ports.engine->decode(*s.slot, decode_params(s, first_due));
 }
 
@@ -109,7 +109,7 @@ void Node::Impl::on_prefilled(engine::SlotId slot, TokenPosition front, Duration
   if (s->incoming) {
     const TokenPosition computed = front - std::min(before, front);
     stats_.tokens_recomputed += computed;
-    s->arriving.prefill.ended(ports.clock->now(), computed, busy);
+    s->arriving->prefill.ended(ports.clock->now(), computed, busy);
     s->incoming->on_front(front, busy);
     after_target(*s);
     return;
@@ -123,7 +123,7 @@ void Node::Impl::on_replayed(engine::SlotId slot, TokenPosition front, Duration 
   if (s == nullptr || !s->incoming) return;
   const TokenPosition computed = front - std::min(s->front, front);
   stats_.tokens_replayed += computed;
-  s->arriving.replay.ended(ports.clock->now(), computed, busy);
+  s->arriving->replay.ended(ports.clock->now(), computed, busy);
   s->front = front;
   s->incoming->on_front(front, busy);
   after_target(*s);
@@ -132,7 +132,7 @@ void Node::Impl::on_replayed(engine::SlotId slot, TokenPosition front, Duration 
 void Node::Impl::on_attached(engine::SlotId slot, TokenPosition front) {
   Session* s = find(slot);
   if (s == nullptr || !s->incoming) return;
-  s->arriving.attaching().ended(ports.clock->now(), front - std::min(s->front, front));
+  s->arriving->attaching().ended(ports.clock->now(), front - std::min(s->front, front));
   s->front = front;
   s->incoming->on_front(front, Duration{0});
   after_target(*s);
@@ -151,8 +151,8 @@ void Node::Impl::on_sampled(engine::SlotId slot, const engine::Sampled& token) {
   s->front = token.position;
   s->last_sampled = ports.clock->now();
   if (s->report) {
-    s->arriving.first_step_begun.first(s->last_sampled - token.step);
-    s->arriving.first_step_ended.first(s->last_sampled);
+    s->arriving->first_step_begun.first(s->last_sampled - token.step);
+    s->arriving->first_step_ended.first(s->last_sampled);
   }
 
   auto out = s->assembler.push(ports.text->piece(token.id));

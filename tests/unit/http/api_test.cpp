@@ -375,11 +375,11 @@ TEST_F(ApiTest, reports_tell_the_phases_at_both_ends_and_date_their_zero) {
   api_of_b.set_backend(&backend);
   backend.reports.resize(1);
   auto& phases = backend.reports[0].phases;
-  phases.attached.set(TimePoint(std::chrono::seconds(9)));
-  phases.fronts_met.set(TimePoint(std::chrono::milliseconds(8750)));
-  phases.prefill.started(TimePoint(std::chrono::seconds(8)));
-  phases.prefill.ended(TimePoint(std::chrono::milliseconds(8500)), 64,
-                       std::chrono::milliseconds(400));
+  phases->attached.set(TimePoint(std::chrono::seconds(9)));
+  phases->fronts_met.set(TimePoint(std::chrono::milliseconds(8750)));
+  phases->prefill.started(TimePoint(std::chrono::seconds(8)));
+  phases->prefill.ended(TimePoint(std::chrono::milliseconds(8500)), 64,
+                        std::chrono::milliseconds(400));
   backend.departure_list.resize(1);
   backend.departure_list[0].session = SessionId("gone");
   backend.departure_list[0].phases.claim_received.set(TimePoint(std::chrono::seconds(9)));
