@@ -17,6 +17,7 @@ int experiment_command(std::vector<std::string> args);
 int model_command(std::vector<std::string> args);
 int plan_command(std::vector<std::string> args);
 int sim_command(std::vector<std::string> args);
+int trace_command(std::vector<std::string> args);
 
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;

@@ -123,7 +123,10 @@ DemoReport judge(const DemoInput& input) {
   report.prompt_tokens = input.prompt_tokens;
   report.step = percentiles(input.reference_itl_ms);
   for (const auto& seen : input.handovers) {
-    DemoHandover handover{seen, std::nullopt};
+    DemoHandover handover{seen, std::nullopt, {}};
+    for (const auto& source : input.source_reports) {
+      if (source.epoch == seen.epoch) handover.source_json = source.json;
+    }
     for (const auto& gnb : input.reports) {
       if (gnb.epoch == seen.epoch && gnb.target == seen.target.value) handover.gnb = gnb;
     }

@@ -27,6 +27,7 @@ struct SeenHandover {
   NodeId source, target;
   TimePoint executed{};  // the UE left the source
   std::optional<double> gap_ms, sit_ms;
+  std::string json{};  // the UE's own report, for `pallas trace`
 };
 
 // ITL in milliseconds; absent when there is no interval.
@@ -38,6 +39,7 @@ Percentiles percentiles(std::vector<double> values);
 struct DemoHandover {
   SeenHandover seen;
   std::optional<GnbReport> gnb;  // none: the target kept no report of it
+  std::string source_json{};     // the source's report; empty: it kept none
 };
 
 struct DemoInput {
@@ -47,6 +49,7 @@ struct DemoInput {
   std::vector<double> reference_itl_ms;  // of the uncapped run at one gNB
   std::vector<SeenHandover> handovers;
   std::vector<GnbReport> reports;
+  std::vector<SourceReport> source_reports;
   std::uint64_t expected_tokens = 0;  // what the finish said; 0: it never finished
   std::string failure;                // why it never finished
   std::uint64_t contradictions = 0;   // an index that came again with another id

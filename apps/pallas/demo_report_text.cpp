@@ -44,8 +44,13 @@ void write(http::JsonWriter& json, const DemoHandover& handover) {
       .member("relay", gnb.relay)
       .member("oracle", gnb.oracle)
       .member("recovery", gnb.recovery)
-      .member("error", gnb.error)
-      .end_object();
+      .member("error", gnb.error);
+  // What each took part in it reported, as `pallas trace` reads it.
+  json.key("reports").begin_array();
+  for (const auto* report : {&gnb.json, &handover.source_json, &handover.seen.json}) {
+    if (!report->empty()) json.raw(*report);
+  }
+  json.end_array().end_object();
 }
 
 }  // namespace

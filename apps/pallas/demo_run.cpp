@@ -12,6 +12,7 @@
 #include "follower_feed.h"
 #include "gnb_queries.h"
 #include "http/json_writer.h"
+#include "http/wall_clock.h"
 #include "ue/follower.h"
 #include "watched_session.h"
 
@@ -205,7 +206,8 @@ Result<DemoInput> DemoRun::drive(Fleet& fleet, const std::string& scheme, DemoVi
   if (const auto report = (*follower)->report(*no)) {
     input.model = report->model;
     for (const auto& h : report->handovers) {
-      input.handovers.push_back({h.epoch, h.from, h.to, h.executed_at, h.gap_ms, h.sit_ms});
+      input.handovers.push_back({h.epoch, h.from, h.to, h.executed_at, h.gap_ms, h.sit_ms,
+                                 ue::to_json(h, http::read_clock_anchor())});
     }
     input.contradictions = report->counters.contradictions;
     input.skipped = report->counters.skipped;
@@ -213,6 +215,9 @@ Result<DemoInput> DemoRun::drive(Fleet& fleet, const std::string& scheme, DemoVi
   auto reports = handover_reports(loop_, fleet.http(), watched.session);
   if (!reports) return Failure(reports.error());
   input.reports = std::move(*reports);
+  auto sources = source_reports(loop_, fleet.http(), watched.session);
+  if (!sources) return Failure(sources.error());
+  input.source_reports = std::move(*sources);
   input.feed_failures = feed.failures().count;
   input.first_feed_failure = feed.failures().first;
   if (!feed.trouble.empty() && input.failure.empty()) input.failure = feed.trouble;

@@ -20,6 +20,25 @@ Result<ue::HttpReply> get(EventLoop& loop, const ue::Address& gnb, const std::st
   return std::move(*reply);
 }
 
+template <class Report>
+Result<std::vector<Report>> collect(EventLoop& loop, const std::map<NodeId, ue::Address>& gnbs,
+                                    const SessionId& session,
+                                    Result<std::vector<Report>> (*parse)(const std::string&,
+                                                                         const SessionId&)) {
+  std::vector<Report> all;
+  for (const auto& [name, at] : gnbs) {
+    const auto reply = get(loop, at, "/v1/handovers?session=" + session.value);
+    if (!reply) return Failure(reply.error());
+    if (reply->status != 200) {
+      return fail(Errc::kUnreachable, name.value + ": GET /v1/handovers failed");
+    }
+    const auto reports = parse(reply->body, session);
+    if (!reports) return fail(reports.error().code, name.value + ": " + reports.error().message);
+    all.insert(all.end(), reports->begin(), reports->end());
+  }
+  return all;
+}
+
 }  // namespace
 
 Result<std::string> model_of(EventLoop& loop, const ue::Address& gnb) {
@@ -33,18 +52,13 @@ Result<std::string> model_of(EventLoop& loop, const ue::Address& gnb) {
 Result<std::vector<GnbReport>> handover_reports(EventLoop& loop,
                                                 const std::map<NodeId, ue::Address>& gnbs,
                                                 const SessionId& session) {
-  std::vector<GnbReport> all;
-  for (const auto& [name, at] : gnbs) {
-    const auto reply = get(loop, at, "/v1/handovers?session=" + session.value);
-    if (!reply) return Failure(reply.error());
-    if (reply->status != 200) {
-      return fail(Errc::kUnreachable, name.value + ": GET /v1/handovers failed");
-    }
-    const auto reports = parse_gnb_reports(reply->body, session);
-    if (!reports) return fail(reports.error().code, name.value + ": " + reports.error().message);
-    all.insert(all.end(), reports->begin(), reports->end());
-  }
-  return all;
+  return collect(loop, gnbs, session, parse_gnb_reports);
+}
+
+Result<std::vector<SourceReport>> source_reports(EventLoop& loop,
+                                                 const std::map<NodeId, ue::Address>& gnbs,
+                                                 const SessionId& session) {
+  return collect(loop, gnbs, session, parse_source_reports);
 }
 
 Result<std::uint64_t> kv_bytes_per_token(EventLoop& loop, const ue::Address& gnb) {

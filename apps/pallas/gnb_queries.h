@@ -21,6 +21,10 @@ Result<std::string> model_of(EventLoop& loop, const ue::Address& gnb);
 Result<std::vector<GnbReport>> handover_reports(EventLoop& loop,
                                                 const std::map<NodeId, ue::Address>& gnbs,
                                                 const SessionId& session);
+// The same at its sources.
+Result<std::vector<SourceReport>> source_reports(EventLoop& loop,
+                                                 const std::map<NodeId, ue::Address>& gnbs,
+                                                 const SessionId& session);
 
 // KV bytes of a token in this gNB's engine.
 Result<std::uint64_t> kv_bytes_per_token(EventLoop& loop, const ue::Address& gnb);

@@ -53,6 +53,27 @@ void visit_members(Report& report, Visit visit) {
   visit("bytes", report.bytes);
 }
 
+// The reports of `session` in an answer of GET /v1/handovers: its member `name`, or a bare list.
+Result<std::vector<nlohmann::json>> reports_of(const std::string& text, const char* name,
+                                               const SessionId& session) {
+  const auto json = nlohmann::json::parse(text, nullptr, false);
+  const bool inside = json.is_object() && json.contains(name);
+  const nlohmann::json& list = inside ? json[name] : json;
+  if (!list.is_array()) return fail(Errc::kParse, "GET /v1/handovers did not answer a list");
+  std::vector<nlohmann::json> reports;
+  for (const auto& item : list) {
+    if (!item.is_object()) return fail(Errc::kParse, "GET /v1/handovers: a report is no object");
+    std::string whose;
+    take(item, "session", whose);
+    if (whose == session.value) reports.push_back(item);
+  }
+  return reports;
+}
+
+std::string dump(const nlohmann::json& json) {
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 }  // namespace
 
 GnbReport parse_gnb_report(const nlohmann::json& object) {
@@ -65,21 +86,25 @@ GnbReport parse_gnb_report(const nlohmann::json& object) {
 
 Result<std::vector<GnbReport>> parse_gnb_reports(const std::string& text,
                                                  const SessionId& session) {
-  const auto json = nlohmann::json::parse(text, nullptr, false);
-  // A bare list, or an object that holds it.
-  const nlohmann::json* list = &json;
-  if (json.is_object()) {
-    for (const auto& member : json) {
-      if (member.is_array()) list = &member;
-    }
-  }
-  if (!list->is_array()) return fail(Errc::kParse, "GET /v1/handovers did not answer a list");
+  const auto list = reports_of(text, "data", session);
+  if (!list) return Failure(list.error());
   std::vector<GnbReport> reports;
   for (const auto& item : *list) {
-    if (!item.is_object()) return fail(Errc::kParse, "GET /v1/handovers: a report is no object");
-    std::string whose;
-    take(item, "session", whose);
-    if (whose == session.value) reports.push_back(parse_gnb_report(item));
+    reports.push_back(parse_gnb_report(item));
+    reports.back().json = dump(item);
+  }
+  return reports;
+}
+
+Result<std::vector<SourceReport>> parse_source_reports(const std::string& text,
+                                                       const SessionId& session) {
+  const auto list = reports_of(text, "departures", session);
+  if (!list) return Failure(list.error());
+  std::vector<SourceReport> reports;
+  for (const auto& item : *list) {
+    SourceReport report{Epoch(), dump(item)};
+    take(item, "epoch", report.epoch.value);
+    reports.push_back(std::move(report));
   }
   return reports;
 }

@@ -23,12 +23,21 @@ struct GnbReport {
   double window_s = 0, early_s = 0, expected_sit_s = 0;
   std::uint64_t tokens_total = 0, tokens_recomputed = 0, tokens_replayed = 0;
   std::uint64_t tokens_received = 0, tokens_overlap = 0, residual_tokens = 0, bytes = 0;
+  std::string json;  // all of it, where it came from a gNB, for `pallas trace`
+};
+// The source's report of a handover.
+struct SourceReport {
+  Epoch epoch;
+  std::string json;
 };
 
 // Members that are missing or of another type keep their defaults: other versions have others.
 GnbReport parse_gnb_report(const nlohmann::json& object);
 // Elements about `session` in the answer of GET /v1/handovers; kParse when it is not that.
 Result<std::vector<GnbReport>> parse_gnb_reports(const std::string& json, const SessionId& session);
+// The sources' reports in the same answer.
+Result<std::vector<SourceReport>> parse_source_reports(const std::string& json,
+                                                       const SessionId& session);
 // As a gNB writes it; parse_gnb_report() reads it back.
 std::string to_json(const GnbReport& report);
 

@@ -237,6 +237,8 @@ std::vector<Setting> make_settings() {
               PALLAS_FIELD(node.max_staged_bytes_session)),
       setting("max_handover_reports", "Reports kept for GET /v1/handovers",
               PALLAS_FIELD(node.max_handover_reports)),
+      setting("report_phases", "They tell the time of every phase, at the source as well",
+              PALLAS_FIELD(node.report_phases)),
       setting("mirror_on_prediction",
               "Stream token ids to the predicted gNB from the first "
               "prediction on",

@@ -25,6 +25,7 @@ constexpr Command kCommands[] = {
     {"bench", "measure the schemes side by side on the real engine", pallas::app::bench_command},
     {"experiment", "make a table or figure of the papers again", pallas::app::experiment_command},
     {"sim", "run a scenario of many cells and users on virtual time", pallas::app::sim_command},
+    {"trace", "one handover as a trace, all nodes on one time line", pallas::app::trace_command},
     {"model", "prepare the model file, or show it", pallas::app::model_command},
 };
 

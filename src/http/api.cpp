@@ -407,7 +407,8 @@ Api::Answer Api::handovers(const Call& call) {
     return refuse(call, {401, "Give the operator's key.", "", "unauthorized", std::nullopt});
   }
   const auto session = call.request.parameter("session").value_or("");
-  call.responder.respond(json_response(handovers_json(backend_->handovers(), session)));
+  call.responder.respond(json_response(
+      handovers_json(backend_->handovers(), backend_->departures(), session, options_.anchor())));
   return std::nullopt;
 }
 

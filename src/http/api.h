@@ -17,6 +17,7 @@
 #include "http/rate_limiter.h"
 #include "http/request_parser.h"
 #include "http/streams.h"
+#include "http/wall_clock.h"
 
 namespace pallas::http {
 
@@ -27,6 +28,7 @@ struct ApiOptions {
   std::string operator_key;
   std::function<std::uint64_t()> random;    // 64 unpredictable bits; ids and tokens come from it
   std::function<std::int64_t()> unix_time;  // the wall clock, for `created` only
+  std::function<ClockAnchor()> anchor = read_clock_anchor;  // for reports
 };
 
 class Api {

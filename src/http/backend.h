@@ -33,6 +33,7 @@ class Backend {
 
   virtual std::vector<node::SessionInfo> sessions() const = 0;
   virtual const std::vector<node::HandoverReport>& handovers() const = 0;
+  virtual const std::vector<node::DepartureReport>& departures() const = 0;
   virtual node::NodeStats stats() const = 0;
   virtual bool ready() const = 0;
 };

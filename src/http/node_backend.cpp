@@ -41,6 +41,9 @@ class NodeBackend : public Backend {
 
   std::vector<node::SessionInfo> sessions() const override { return node_.sessions(); }
   const std::vector<node::HandoverReport>& handovers() const override { return node_.handovers(); }
+  const std::vector<node::DepartureReport>& departures() const override {
+    return node_.departures();
+  }
   node::NodeStats stats() const override { return node_.stats(); }
   bool ready() const override { return node_.ready(); }
 

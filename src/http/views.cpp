@@ -11,6 +11,45 @@ JsonWriter list_head() {
   return json;
 }
 
+// All phases, in ms from `zero`; null where they did not happen.
+struct PhaseWriter {
+  JsonWriter& json;
+  TimePoint zero;
+
+  void operator()(std::string name, const node::Mark& mark) const {
+    json.key(name + "_ms");
+    if (mark.happened()) {
+      json.value(to_ms(mark.at() - zero));
+    } else {
+      json.null();
+    }
+  }
+  void operator()(std::string_view name, const node::Stretch& stretch) const {
+    json.key(name);
+    if (stretch.count == 0) {
+      json.null();
+      return;
+    }
+    json.begin_object()
+        .member("begin_ms", to_ms(stretch.begin.at() - zero))
+        .member("end_ms", to_ms(stretch.end.at() - zero))
+        .member("count", stretch.count)
+        .member("tokens", stretch.tokens)
+        .member("busy_ms", to_ms(stretch.busy))
+        .end_object();
+  }
+};
+
+template <class Phases>
+void write_phases(JsonWriter& json, const Phases& phases, const node::Mark& origin,
+                  const ClockAnchor& anchor) {
+  const TimePoint zero = origin.happened() ? origin.at() : TimePoint();
+  write_clock(json, anchor, zero);
+  json.key("phases").begin_object();
+  node::for_each_phase(phases, PhaseWriter{json, zero});
+  json.end_object();
+}
+
 }  // namespace
 
 std::string model_json(const std::string& name, std::int64_t created_unix_s) {
@@ -53,9 +92,10 @@ std::string sessions_json(const std::vector<node::SessionInfo>& sessions) {
   return json.end_array().end_object().take();
 }
 
-std::string handover_json(const node::HandoverReport& r) {
+std::string handover_json(const node::HandoverReport& r, const ClockAnchor& anchor) {
   JsonWriter json;
   json.begin_object()
+      .member("role", "target")
       .member("id", r.id)
       .member("session", r.session.value)
       .member("epoch", r.epoch.value)
@@ -84,16 +124,43 @@ std::string handover_json(const node::HandoverReport& r) {
       .member("tokens_overlap", r.tokens_overlap)
       .member("bytes", r.bytes)
       .member("residual_tokens", r.residual_tokens)
-      .member("error", r.error)
-      .end_object();
-  return json.take();
+      .member("error", r.error);
+  const node::TargetPhases phases = r.phases.value();
+  write_phases(json, phases, phases.attached, anchor);
+  return json.end_object().take();
+}
+
+std::string departure_json(const node::DepartureReport& r, const ClockAnchor& anchor) {
+  JsonWriter json;
+  json.begin_object()
+      .member("role", "source")
+      .member("id", r.id)
+      .member("session", r.session.value)
+      .member("epoch", r.epoch.value)
+      .member("scheme", r.scheme)
+      .member("source", r.source.value)
+      .member("target", r.target.value)
+      .member("prepared", r.prepared)
+      .member("relay", r.relay)
+      .member("tokens_total", r.tokens_total)
+      .member("bytes", r.bytes);
+  write_phases(json, r.phases, r.phases.claim_received, anchor);
+  return json.end_object().take();
 }
 
 std::string handovers_json(const std::vector<node::HandoverReport>& reports,
-                           const std::string& session) {
+                           const std::vector<node::DepartureReport>& departures,
+                           const std::string& session, const ClockAnchor& anchor) {
+  const auto wanted = [&](const auto& report) {
+    return session.empty() || report.session.value == session;
+  };
   auto json = list_head();
   for (const auto& report : reports) {
-    if (session.empty() || report.session.value == session) json.raw(handover_json(report));
+    if (wanted(report)) json.raw(handover_json(report, anchor));
+  }
+  json.end_array().key("departures").begin_array();
+  for (const auto& report : departures) {
+    if (wanted(report)) json.raw(departure_json(report, anchor));
   }
   return json.end_array().end_object().take();
 }

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/profile.h"
+#include "http/wall_clock.h"
 #include "node/node.h"
 #include "node/report.h"
 
@@ -13,10 +14,12 @@ namespace pallas::http {
 std::string model_json(const std::string& name, std::int64_t created_unix_s);
 std::string models_json(const std::string& name, std::int64_t created_unix_s);
 std::string sessions_json(const std::vector<node::SessionInfo>& sessions);
-// Only those of `session` unless it is empty.
+// Only those of `session` unless it is empty. `anchor` dates them.
 std::string handovers_json(const std::vector<node::HandoverReport>& reports,
-                           const std::string& session);
-std::string handover_json(const node::HandoverReport& report);
+                           const std::vector<node::DepartureReport>& departures,
+                           const std::string& session, const ClockAnchor& anchor);
+std::string handover_json(const node::HandoverReport& report, const ClockAnchor& anchor);
+std::string departure_json(const node::DepartureReport& report, const ClockAnchor& anchor);
 // What the engine is and costs: capacity, geometry, what is exact, measured costs.
 std::string engine_json(const engine::EngineInfo& info);
 std::string health_json(bool ready, const NodeId& node, const std::string& model,

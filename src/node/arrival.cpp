@@ -100,6 +100,7 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
   set_stream(*s, stream, request.next_index);
   s->attached_at = ports.clock->now();
   s->hops = 0;
+  if (s->leaving && s->leaving->handover_began()) close_departure(*s);  // it came back
 
   switch (s->role) {
     case Role::kServing:
@@ -178,6 +179,8 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
 }
 
 void Node::Impl::open_report(Session& s, const AttachRequest& request) {
+  if (s.role != Role::kPreparing && s.role != Role::kArriving) s.arriving->restart();
+  s.arriving->attached.set(s.attached_at);
   HandoverReport report;
   report.session = s.id;
   report.epoch = request.epoch;
@@ -219,6 +222,7 @@ void Node::Impl::claim(Session& s) {
   success.next_index = s.next_to_write;
   success.relay = relay;
   ports.peers->send(source, std::move(success));
+  s.arriving->claim_sent.first(ports.clock->now());
   await_source(s, source);
 }
 
@@ -293,6 +297,7 @@ void Node::Impl::pull(Session& s, const NodeId& from) {
   request.resume_token = s.params.resume_token;
   request.prefill_rate = ports.engine->info().profile.prefill_rate(0, s.log.size()).value;
   ports.peers->send(from, std::move(request));
+  s.arriving->retrieve_sent.first(ports.clock->now());
   await_source(s, from);
 }
 
@@ -313,6 +318,7 @@ void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextResponse& m) 
     return;
   }
   if (s->incoming->attempt() == m.attempt) return;  // the answer to a repeated question
+  s->arriving->response_received.first(ports.clock->now());
   const auto& info = ports.engine->info();
   const auto theirs = from_wire(m.compatibility);
   if (auto ok = engine::check_compatible(info.compatibility, theirs); !ok) {
@@ -416,6 +422,7 @@ void Node::Impl::handle(const NodeId& peer, wire::StaleEpoch& m) {
 
 // Somebody attached the UE later: this node neither emits nor computes any more.
 void Node::Impl::fence(Session& s, Epoch epoch, const NodeId& node) {
+  close_departure(s);
   s.epoch = std::max(s.epoch, epoch);
   s.holder = node;
   if (!node.value.empty() && node != config.name) s.elsewhere = node;
@@ -447,6 +454,7 @@ void Node::Impl::handle(const NodeId& peer, wire::SnStatusTransfer& m) {
   s->repeat.cancel();
   s->watch.cancel();
   s->due = ports.clock->now() + std::chrono::microseconds(m.next_due_us);
+  s->arriving->status_received.first(ports.clock->now());
   if (s->report) s->report->status_ms = ms_since(s->attached_at, ports.clock->now());
   s->incoming->on_status(m);
   if (finished) {
@@ -509,7 +517,10 @@ void Node::Impl::recover(Session& s, const char* from) {
 void Node::Impl::after_target(Session& s) {
   if (!s.incoming) return;
   const TimePoint now = ports.clock->now();
-  if (!s.met_at && s.incoming->fronts_met()) s.met_at = now;
+  if (!s.met_at && s.incoming->fronts_met()) {
+    s.met_at = now;
+    s.arriving->fronts_met.set(now);
+  }
   const NodeId& source = s.incoming->source();
   if (!source.value.empty() && s.incoming->attempt().counter != 0 && !s.incoming->plan().relay &&
       !s.incoming->source_lost() && ports.peers->is_up(source)) {
@@ -522,6 +533,7 @@ void Node::Impl::after_target(Session& s) {
 }
 
 void Node::Impl::activate(Session& s) {
+  s.arriving->covered.set(ports.clock->now());
   const auto& counts = s.incoming->counts();
   if (s.report) {
     HandoverReport& r = *s.report;
@@ -576,16 +588,21 @@ wire::FinishReason Node::Impl::finish_of(Session& s) {
 
 // The first own token is out: the handover is complete, and the source may free.
 void Node::Impl::close_report(Session& s) {
-  s.report->first_token_ms = ms_since(s.attached_at, ports.clock->now());
+  const TimePoint now = ports.clock->now();
+  s.report->first_token_ms = ms_since(s.attached_at, now);
+  if (s.report->error.empty()) s.arriving->first_token_written.set(now);
+  send_release(s);
+  if (config.report_phases) s.report->phases = std::move(s.arriving);
+  s.arriving.reset();
   reports.push_back(std::move(*s.report));
   s.report.reset();
   if (reports.size() > config.max_handover_reports) reports.erase(reports.begin());
-  send_release(s);
 }
 
 void Node::Impl::send_release(Session& s) {
   if (s.release_to.value.empty() || s.release_attempt.counter == 0) return;
   ports.peers->send(s.release_to, wire::UeContextRelease{s.id, s.epoch, s.release_attempt});
+  if (s.report) s.arriving->release_sent.first(ports.clock->now());
   if (++s.releases > kMaxReleases || s.role != Role::kServing) return;
   arm(s.repeat, config.repeat, s, [this](Session& live) { send_release(live); });
 }
@@ -599,6 +616,7 @@ void Node::Impl::handle(const NodeId& peer, wire::UeContextReleaseAck& m) {
   for (auto report = reports.rbegin(); report != reports.rend(); ++report) {
     if (report->session != s->id || report->epoch != m.epoch) continue;
     report->release_ack_ms = ms_since(s->attached_at, ports.clock->now());
+    if (report->phases) report->phases->release_acknowledged.set(ports.clock->now());
     break;
   }
 }

@@ -51,6 +51,7 @@ struct NodeConfig {
   std::uint64_t max_staged_bytes = 1ull << 30;
   std::uint64_t max_staged_bytes_session = 512ull << 20;
   std::uint32_t max_handover_reports = 1000;
+  bool report_phases = true;    // reports tell every phase, and the source makes one, too
   std::vector<NodeId> mirrors;  // rule 16: always mirrored to these
   bool mirror_on_prediction = true;
   double slo_ms = 100;

@@ -12,13 +12,20 @@ namespace {
 // The share of a lease for which its source relies on it (rule 8): the target's clock began later.
 constexpr double kRelyOnLease = 0.8;
 
-// The SourceHandover's way to one peer and to the session's slot.
+// The SourceHandover's way to one peer and to the session's slot; notes when what left.
 class SourcePortOf : public session::SourcePort {
  public:
-  SourcePortOf(Node::Ports ports, NodeId peer, engine::SlotId slot)
-      : ports_(ports), peer_(std::move(peer)), slot_(slot) {}
-  void send(wire::Message message) override { ports_.peers->send(peer_, std::move(message)); }
+  SourcePortOf(Node::Ports ports, NodeId peer, engine::SlotId slot, OnDemand<SourcePhases>& phases)
+      : ports_(ports), peer_(std::move(peer)), slot_(slot), phases_(phases) {}
+  void send(wire::Message message) override {
+    if (std::holds_alternative<wire::SnStatusTransfer>(message)) {
+      phases_->status_sent.first(ports_.clock->now());
+    }
+    ports_.peers->send(peer_, std::move(message));
+  }
   void send_kv(wire::KvBlock header, kv::Bytes rows) override {
+    Stretch& sent = phases_->handover_began() ? phases_->tail_sent : phases_->rows_sent;
+    sent.ended(ports_.clock->now(), header.count);
     ports_.peers->send_kv(peer_, std::move(header), std::move(rows));
   }
   std::uint64_t kv_backlog() const override { return ports_.peers->kv_backlog(peer_); }
@@ -28,6 +35,7 @@ class SourcePortOf : public session::SourcePort {
   Node::Ports ports_;
   NodeId peer_;
   engine::SlotId slot_;
+  OnDemand<SourcePhases>& phases_;
 };
 
 }  // namespace
@@ -53,7 +61,9 @@ void Node::Impl::make_outgoing(Session& s, const NodeId& target, const kv::Trans
   setup.geometry = ports.engine->info().geometry;
   setup.lineage = s.lineage;
   setup.self = config.name;
-  s.source_port = std::make_unique<SourcePortOf>(ports, target, s.slot.value_or(engine::SlotId()));
+  s.leaving->restart();
+  s.source_port =
+      std::make_unique<SourcePortOf>(ports, target, s.slot.value_or(engine::SlotId()), s.leaving);
   s.outgoing =
       std::make_unique<session::SourceHandover>(std::move(setup), s.log, s.front, *s.source_port);
   s.seen = {};
@@ -88,6 +98,7 @@ void Node::Impl::start_preparation(Session& s, const NodeId& target, const kv::T
   ++stats_.preparations_requested;
   ports.peers->send(target, std::move(request));
   s.lease_named = ports.clock->now();
+  s.leaving->request_sent.set(s.lease_named);
   renew_lease(s);
 }
 
@@ -142,6 +153,7 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverRequestAcknowledge& m)
     return;
   }
   if (!s->outgoing->acknowledged()) ++stats_.preparations_successful;
+  s->leaving->acknowledged.first(ports.clock->now());
   if (m.prefill_rate > 0) peers_[peer].profiled_rate = m.prefill_rate;
   s->outgoing->on_acknowledged(m);
 }
@@ -200,6 +212,9 @@ bool Node::Impl::stale(const Session& s, Epoch epoch, const NodeId& peer) const 
 }
 
 void Node::Impl::claimed_by(Session& s, const NodeId& peer, Epoch epoch) {
+  // Claimed by somebody else before.
+  if (s.leaving && s.leaving->claim_received.happened()) close_departure(s);
+  s.leaving->claim_received.set(ports.clock->now());
   s.epoch = epoch;
   s.holder = peer;
   s.executing.reset();
@@ -265,6 +280,7 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverSuccess& m) {
       if (s->outgoing && s->outgoing->target() == peer && s->outgoing->attempt() == m.attempt) {
         s->epoch = m.epoch;
         s->holder = peer;
+        s->leaving->claim_received.first(ports.clock->now());
         s->outgoing->claim(m.epoch);
         return;
       }
@@ -351,6 +367,7 @@ void Node::Impl::on_paused(engine::SlotId slot, TokenPosition front) {
 }
 
 void Node::Impl::frozen(Session& s) {
+  s.leaving->step_ended.first(ports.clock->now());
   s.role = Role::kFrozen;
   s.elsewhere = s.outgoing->target();
   s.lease.cancel();
@@ -358,6 +375,27 @@ void Node::Impl::frozen(Session& s) {
   arm(s.loan, config.frozen, s, [this](Session& live) {
     if (live.role == Role::kFrozen) become_moved(live, live.elsewhere);
   });
+}
+
+// The session is not this node's to give any more. What was never claimed leaves no report.
+void Node::Impl::close_departure(Session& s) {
+  if (config.report_phases && s.leaving && s.leaving->claim_received.happened()) {
+    DepartureReport r;
+    r.session = s.id;
+    r.epoch = s.epoch;
+    r.id = s.id.value + ":" + std::to_string(s.epoch.value);
+    r.scheme = s.outgoing ? s.outgoing->plan().scheme : std::string(scheme_->name());
+    r.source = config.name;
+    r.target = s.holder;
+    r.prepared = s.leaving->acknowledged.happened();
+    r.relay = s.relay_to.has_value();
+    r.tokens_total = s.front;
+    r.bytes = s.outgoing ? s.outgoing->bytes_sent() : 0;
+    r.phases = s.leaving.value();
+    departures.push_back(std::move(r));
+    if (departures.size() > config.max_handover_reports) departures.erase(departures.begin());
+  }
+  s.leaving.reset();
 }
 
 Duration Node::Impl::next_due(const Session& s) const {
@@ -373,6 +411,8 @@ void Node::Impl::handle(const NodeId& peer, wire::UeContextRelease& m) {
   if (s == nullptr || s->role != Role::kFrozen) return;
   if (!s->outgoing || s->outgoing->target() != peer || m.epoch < s->epoch) return;
   ++stats_.executions_successful;
+  s->leaving->released.set(ports.clock->now());
+  close_departure(*s);
   s->epoch = m.epoch;
   s->holder = peer;
   s->outgoing->on_released();
@@ -439,6 +479,7 @@ void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextRequest& m) {
   ++stats_.retrievals;
   if (fence_previous) ports.peers->send(previous, wire::StaleEpoch{s->id, s->epoch, peer});
 
+  s->leaving->response_sent.first(ports.clock->now());
   wire::RetrieveUeContextResponse response;
   response.session = s->id;
   response.epoch = m.epoch;
@@ -448,6 +489,7 @@ void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextRequest& m) {
     response.attempt = Attempt{config.name, boot, ++attempt_counter_};
     response.snapshot = snapshot(*s);
     ports.peers->send(peer, std::move(response));
+    close_departure(*s);
     return;
   }
   using State = session::SourceHandover::State;

@@ -53,6 +53,7 @@ void Node::Impl::lend_to(Session& s, const NodeId& peer) {
   ++stats_.relays;
   tell_relay(s);
   if (anew) {
+    close_departure(s);
     s.outgoing.reset();
     s.lease.cancel();
     s.elsewhere = peer;

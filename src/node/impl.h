@@ -65,6 +65,7 @@ class Node::Impl : public engine::EngineEvents {
   Ports ports;
   BootId boot;
   std::vector<HandoverReport> reports;
+  std::vector<DepartureReport> departures;
 
  private:
   struct PeerState {
@@ -103,6 +104,7 @@ class Node::Impl : public engine::EngineEvents {
   void freeze(Session& s);
   void stop_engine(Session& s);
   void frozen(Session& s);
+  void close_departure(Session& s);
   Duration next_due(const Session& s) const;
   wire::SessionSnapshot snapshot(const Session& s) const;
   void handle(const NodeId& peer, wire::HandoverRequestAcknowledge& m);

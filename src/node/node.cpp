@@ -200,6 +200,9 @@ std::vector<SessionInfo> Node::sessions() const {
 const std::vector<HandoverReport>& Node::handovers() const {
   return impl_->reports;
 }
+const std::vector<DepartureReport>& Node::departures() const {
+  return impl_->departures;
+}
 NodeStats Node::stats() const {
   return impl_->stats();
 }

@@ -132,7 +132,8 @@ class Node : public PeerEvents {
 
   // --- operator ---
   std::vector<SessionInfo> sessions() const;
-  const std::vector<HandoverReport>& handovers() const;  // newest last, bounded
+  const std::vector<HandoverReport>& handovers() const;    // newest last, bounded
+  const std::vector<DepartureReport>& departures() const;  // likewise
   NodeStats stats() const;
   bool ready() const;  // takes new sessions
 

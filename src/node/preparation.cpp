@@ -11,16 +11,20 @@ namespace {
 
 class TargetPortOf : public session::TargetPort {
  public:
-  TargetPortOf(Node::Ports ports, NodeId source, engine::SlotId slot)
-      : ports_(ports), source_(std::move(source)), slot_(slot) {}
+  TargetPortOf(Node::Ports ports, NodeId source, engine::SlotId slot,
+               OnDemand<TargetPhases>& phases)
+      : ports_(ports), source_(std::move(source)), slot_(slot), phases_(phases) {}
   void send(wire::Message message) override { ports_.peers->send(source_, std::move(message)); }
   void prefill(TokenPosition first, std::vector<TokenId> tokens) override {
+    phases_->prefill.started(ports_.clock->now());
     ports_.engine->prefill(slot_, first, std::move(tokens));
   }
   void replay(TokenPosition first, std::vector<TokenId> tokens) override {
+    phases_->replay.started(ports_.clock->now());
     ports_.engine->replay(slot_, first, std::move(tokens));
   }
   void attach_rows(session::Rows rows) override {
+    phases_->attaching().started(ports_.clock->now());
     ports_.engine->attach_kv(slot_, rows.range.begin, rows.range.size(), std::move(rows.bytes));
   }
 
@@ -28,6 +32,7 @@ class TargetPortOf : public session::TargetPort {
   Node::Ports ports_;
   NodeId source_;
   engine::SlotId slot_;
+  OnDemand<TargetPhases>& phases_;
 };
 
 wire::Cause cause_of(Errc code) {
@@ -82,7 +87,8 @@ void Node::Impl::begin_incoming(Session& s, const NodeId& source, const Attempt&
     setup.row_wire = Seconds(static_cast<double>(info.geometry.bytes_per_token()) / goodput->value);
   }
   setup.lineage = lineage;
-  s.target_port = std::make_unique<TargetPortOf>(ports, source, s.slot.value_or(engine::SlotId()));
+  s.target_port =
+      std::make_unique<TargetPortOf>(ports, source, s.slot.value_or(engine::SlotId()), s.arriving);
   s.incoming = std::make_unique<session::TargetHandover>(std::move(setup), s.log, s.staged, s.front,
                                                          *s.target_port);
   s.met_at.reset();
@@ -174,6 +180,7 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverRequest& m) {
       // The request meets the UE's attach or a pull (rule 7): it joins, and the claim answers it.
       if (s->incoming && !s->incoming->status_known() && s->incoming->source() == peer) {
         merge(*s, m.snapshot, std::move(*log));
+        s->arriving->request_received.first(ports.clock->now());
         if (m.plan.relay) {
           become_relay(*s, peer);
           claim(*s);
@@ -214,6 +221,8 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverRequest& m) {
   s->elsewhere = peer;
   s->incoming_boot = peers_[peer].boot;
   s->requested_at = ports.clock->now();
+  s->arriving->restart();
+  s->arriving->request_received.set(*s->requested_at);
   s->load = resident_ ? Seconds(0) : info.profile.load;
   s->expected_at =
       ports.clock->now() + to_duration(Seconds(std::clamp(m.plan.expected_in_s, 0., 3600.)));
@@ -228,6 +237,7 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverRequest& m) {
   ack.exact = exact;
   ack.held = s->incoming->held().ranges;
   ports.peers->send(peer, std::move(ack));
+  s->arriving->acknowledge_sent.set(ports.clock->now());
   s->incoming->advance();
   after_target(*s);
 }
@@ -348,11 +358,13 @@ void Node::Impl::on_kv(const NodeId& peer, const wire::KvBlock& header, kv::Byte
     return;  // what is missing later is rebuilt after kStall
   }
   if (s->role == Role::kPreparing && s->incoming->attempt() == header.attempt) renew_incoming(*s);
+  const TimePoint came = ports.clock->now();
   if (auto taken = s->incoming->on_rows(header, std::move(rows)); !taken) {
     ++stats_.kv_blocks_refused;
     ports.peers->send(peer, wire::ErrorMessage{taken.error().code, taken.error().message, s->id});
     return;
   }
+  s->arriving->receiving().ended(came, header.count);
   if (s->role == Role::kArriving && s->watch.armed() && s->incoming->status_known()) {
     watch_progress(*s);
   }

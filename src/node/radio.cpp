@@ -91,6 +91,7 @@ Status Node::Impl::on_handover(const mobility::HandoverEvent& event) {
   using Phase = mobility::HandoverPhase;
   const NodeId target = node_of(event.target);
   const bool leaves = target != config.name;
+  const TimePoint now = ports.clock->now();
   // A fact beats a prediction.
   if (event.phase == Phase::kExecution || event.phase == Phase::kCompleted) ue.forecast.reset();
 
@@ -103,7 +104,9 @@ Status Node::Impl::on_handover(const mobility::HandoverEvent& event) {
       case Phase::kPreparation:
         break;
       case Phase::kExecution:
+        if (!leaves && s->role != Role::kServing) s->arriving->ran_execution.set(now);
         if (!leaves || s->role != Role::kServing || s->relay_to) break;
+        s->leaving->ran_execution.set(now);
         s->executing = target;
         s->writing = false;
         s->plan_again.cancel();
@@ -118,6 +121,9 @@ Status Node::Impl::on_handover(const mobility::HandoverEvent& event) {
         begin_grace(*s);
         break;
       case Phase::kCompleted:
+        if (!leaves && s->role != Role::kServing) s->arriving->ran_completed.set(now);
+        if (leaves && s->leaving && s->leaving->handover_began())
+          s->leaving->ran_completed.set(now);
         if (leaves && s->executing) stop_for_claim(*s);
         break;
       case Phase::kRejected:
@@ -126,6 +132,7 @@ Status Node::Impl::on_handover(const mobility::HandoverEvent& event) {
         if (event.phase == Phase::kReestablished && leaves) break;
         if (s->role != Role::kServing || s->holder != config.name) break;
         s->executing.reset();
+        if (s->leaving) s->leaving->ran_execution = s->leaving->ran_completed = {};
         s->writing = true;
         if (s->stream) s->grace.cancel();
         cancel_outgoing(*s, wire::Cause::kWithdrawn);

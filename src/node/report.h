@@ -1,12 +1,14 @@
 #pragma once
 // What happened in one handover, as the target saw it (completed by the source's figures that
-// travelled with the protocol). GET /v1/handovers shows them; the UE adds gap and SIT.
+// travelled with the protocol), and as the source saw it. GET /v1/handovers shows them; the UE adds
+// gap and SIT.
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
 #include "base/units.h"
+#include "node/phases.h"
 
 namespace pallas::node {
 
@@ -43,6 +45,21 @@ struct HandoverReport {
   std::uint64_t bytes = 0;              // KV bytes received
   TokenPosition residual_tokens = 0;    // rows that came after the claim
   std::string error;                    // why it failed, empty
+  OnDemand<TargetPhases> phases;        // if NodeConfig::report_phases
+};
+
+// The same handover at its source: made when the session has left for good, or is lent to a relay.
+struct DepartureReport {
+  std::string id;  // HandoverReport's
+  SessionId session;
+  Epoch epoch;  // of the claim
+  std::string scheme;
+  NodeId source, target;
+  bool prepared = false;  // the target had acknowledged a preparation
+  bool relay = false;     // decoding goes on here for a target that relays
+  TokenPosition tokens_total = 0;
+  std::uint64_t bytes = 0;  // KV bytes sent
+  SourcePhases phases;
 };
 
 }  // namespace pallas::node

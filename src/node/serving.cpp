@@ -81,6 +81,7 @@ void Node::Impl::start_serving(Session& s, Duration first_due) {
   }
   s.prefilling = false;
   s.decoding = true;
+  if (s.report) s.arriving->decode_asked.first(ports.clock->now());
   ports.engine->decode(*s.slot, decode_params(s, first_due));
 }
 
@@ -106,7 +107,9 @@ void Node::Impl::on_prefilled(engine::SlotId slot, TokenPosition front, Duration
   s->front = front;
   resident_ = true;
   if (s->incoming) {
-    stats_.tokens_recomputed += front - std::min(before, front);
+    const TokenPosition computed = front - std::min(before, front);
+    stats_.tokens_recomputed += computed;
+    s->arriving->prefill.ended(ports.clock->now(), computed, busy);
     s->incoming->on_front(front, busy);
     after_target(*s);
     return;
@@ -118,7 +121,9 @@ void Node::Impl::on_prefilled(engine::SlotId slot, TokenPosition front, Duration
 void Node::Impl::on_replayed(engine::SlotId slot, TokenPosition front, Duration busy) {
   Session* s = find(slot);
   if (s == nullptr || !s->incoming) return;
-  stats_.tokens_replayed += front - std::min(s->front, front);
+  const TokenPosition computed = front - std::min(s->front, front);
+  stats_.tokens_replayed += computed;
+  s->arriving->replay.ended(ports.clock->now(), computed, busy);
   s->front = front;
   s->incoming->on_front(front, busy);
   after_target(*s);
@@ -127,6 +132,7 @@ void Node::Impl::on_replayed(engine::SlotId slot, TokenPosition front, Duration 
 void Node::Impl::on_attached(engine::SlotId slot, TokenPosition front) {
   Session* s = find(slot);
   if (s == nullptr || !s->incoming) return;
+  s->arriving->attaching().ended(ports.clock->now(), front - std::min(s->front, front));
   s->front = front;
   s->incoming->on_front(front, Duration{0});
   after_target(*s);
@@ -144,6 +150,10 @@ void Node::Impl::on_sampled(engine::SlotId slot, const engine::Sampled& token) {
   s->log.append(token.id, config.name);
   s->front = token.position;
   s->last_sampled = ports.clock->now();
+  if (s->report) {
+    s->arriving->first_step_begun.first(s->last_sampled - token.step);
+    s->arriving->first_step_ended.first(s->last_sampled);
+  }
 
   auto out = s->assembler.push(ports.text->piece(token.id));
   s->texts.push_back(out.text);
@@ -235,6 +245,7 @@ void Node::Impl::finish_session(Session& s, wire::FinishReason reason) {
   if (s.report) close_report(s);
   if (claimed) {
     s.outgoing->on_paused(0, reason, false, Duration{0});
+    close_departure(s);
   } else {
     cancel_outgoing(s, wire::Cause::kFinished);
   }

@@ -148,6 +148,8 @@ struct Session {
 
   // Report of the arrival under way.
   std::optional<HandoverReport> report;
+  OnDemand<TargetPhases> arriving;  // of the preparation or arrival under way
+  OnDemand<SourcePhases> leaving;   // likewise, where the session leaves this node
   TimePoint attached_at{};
   std::optional<TimePoint> met_at;
   std::optional<TimePoint> requested_at;

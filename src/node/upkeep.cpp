@@ -129,6 +129,8 @@ void Node::Impl::become_mirror(Session& s) {
 }
 
 void Node::Impl::become_moved(Session& s, const NodeId& where) {
+  close_departure(s);
+  s.arriving.reset();
   release_slot(s);
   s.incoming.reset();
   s.outgoing.reset();

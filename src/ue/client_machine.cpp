@@ -53,8 +53,8 @@ std::string_view to_string(ClientMachine::State state) {
 ClientMachine::ClientMachine(ClientConfig config, NodeId home)
     : config_(config), home_(std::move(home)) {}
 
-void ClientMachine::start(TimePoint) {
-  connect(home_);
+void ClientMachine::start(TimePoint now) {
+  connect(home_, now);
 }
 
 void ClientMachine::stop() {
@@ -71,7 +71,7 @@ void ClientMachine::stop() {
 void ClientMachine::on_handover(const NodeId& gnb, TimePoint now) {
   if (over()) return;
   if (gnb == home_) {
-    if (awaiting_radio_) connect(home_);  // the handover was called off
+    if (awaiting_radio_) connect(home_, now);  // the handover was called off
     return;
   }
   if (!known()) {
@@ -79,7 +79,7 @@ void ClientMachine::on_handover(const NodeId& gnb, TimePoint now) {
     // it does not, the new cell is asked as if nothing had happened.
     previous_ = std::exchange(home_, gnb);
     if (streams_.empty()) {
-      connect(home_);
+      connect(home_, now);
     } else {
       move_pending_ = now;
       timer_ = now + config_.open_wait;
@@ -91,11 +91,11 @@ void ClientMachine::on_handover(const NodeId& gnb, TimePoint now) {
     previous_ = std::exchange(home_, gnb);  // the stream had gone ahead of the radio
     return;
   }
-  move_to(gnb, now);
+  move_to(gnb, now, now);
 }
 
-void ClientMachine::move_to(const NodeId& gnb, TimePoint executed_at) {
-  HandoverMark mark{attached_, gnb, {}, executed_at, {}};
+void ClientMachine::move_to(const NodeId& gnb, TimePoint executed_at, TimePoint now) {
+  HandoverMark mark{attached_, gnb, {}, executed_at, {}, {}, {}};
   if (!records_.empty()) mark.last_before = records_.back().index;
   handovers_.push_back(std::move(mark));
   mark_open_ = true;
@@ -116,10 +116,10 @@ void ClientMachine::move_to(const NodeId& gnb, TimePoint executed_at) {
   stale_in_row_ = 0;
   trouble_since_.reset();
   denied_by_.clear();
-  connect(gnb);
+  connect(gnb, now);
 }
 
-void ClientMachine::connect(const NodeId& gnb) {
+void ClientMachine::connect(const NodeId& gnb, TimePoint now) {
   timer_.reset();
   moved_to_ = {};
   awaiting_radio_ = false;
@@ -132,7 +132,10 @@ void ClientMachine::connect(const NodeId& gnb) {
   }
   ++highest_.value;
   streams_[stream] = Stream{gnb, highest_, false, false, false};
-  if (mark_open_ && handovers_.back().to == gnb) handovers_.back().epoch = highest_;
+  if (mark_open_ && handovers_.back().to == gnb) {
+    handovers_.back().epoch = highest_;
+    handovers_.back().attach_sent_at = now;
+  }
   actions_.emplace_back(AttachStream{stream, gnb, highest_, next_index(), attached_});
 }
 
@@ -177,6 +180,7 @@ void ClientMachine::on(StreamNo stream, SessionEvent event, TimePoint now) {
   close_all_but(stream);
   failures_ = 0;
   stale_in_row_ = 0;
+  if (mark_open_ && handovers_.back().to == attached_) handovers_.back().granted_at = now;
   mark_open_ = false;
   trouble_since_.reset();
   denied_by_.clear();
@@ -184,7 +188,7 @@ void ClientMachine::on(StreamNo stream, SessionEvent event, TimePoint now) {
   state_ = State::kStreaming;
   if (move_pending_) {
     const TimePoint executed_at = *std::exchange(move_pending_, std::nullopt);
-    if (home_ != attached_) move_to(home_, executed_at);
+    if (home_ != attached_) move_to(home_, executed_at, now);
   }
 }
 
@@ -230,10 +234,12 @@ void ClientMachine::on(StreamNo stream, const MovedEvent& event, TimePoint now) 
   }
   forget(stream);
   if (!known()) {
-    connect(home_);
+    connect(home_, now);
   } else if (!event.node.value.empty() && event.node != attached_) {
     // The gNB knows before the radio tells us, or there is no radio feed here.
-    if (config_.follow_moved_after <= Duration::zero()) return move_to(event.node, now);
+    if (config_.follow_moved_after <= Duration::zero()) {
+      return move_to(event.node, now, now);
+    }
     moved_to_ = event.node;
     awaiting_radio_ = true;
     state_ = State::kWaiting;
@@ -333,7 +339,7 @@ void ClientMachine::take_stale(const ApiError& error, TimePoint now) {
   ++counters_.stale_answers;
   take_epoch(Epoch(error.current_epoch));
   if (++stale_in_row_ <= kStaleAtOnce) {
-    connect(home_);
+    connect(home_, now);
   } else {
     retry_later(error, now);
   }
@@ -378,14 +384,14 @@ void ClientMachine::on_timer(TimePoint now) {
   if (over() || !timer_ || now < *timer_) return;
   timer_.reset();
   if (!moved_to_.value.empty()) {
-    move_to(NodeId(moved_to_), now);
+    move_to(NodeId(moved_to_), now, now);
   } else if (state_ == State::kWaiting) {
     ++counters_.retries;
-    connect(next_candidate());
+    connect(next_candidate(), now);
   } else if (move_pending_ && !known()) {
     move_pending_.reset();
     close_all_but(0);
-    connect(home_);
+    connect(home_, now);
   }
 }
 

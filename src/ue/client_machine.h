@@ -92,6 +92,8 @@ struct HandoverMark {
   Epoch epoch;  // under which the UE was last asked to be attached at `to`
   TimePoint executed_at;
   std::optional<TokenIndex> last_before;  // the last token that had arrived then
+  // Of the latest attach there: asked for, and granted by the gNB's first event.
+  std::optional<TimePoint> attach_sent_at{}, granted_at{};
 };
 
 struct ClientCounters {
@@ -163,8 +165,8 @@ class ClientMachine {
 
   bool believed(StreamNo stream) const;
   bool known() const { return !session_.session.value.empty(); }
-  void connect(const NodeId& gnb);
-  void move_to(const NodeId& gnb, TimePoint executed_at);
+  void connect(const NodeId& gnb, TimePoint now);
+  void move_to(const NodeId& gnb, TimePoint executed_at, TimePoint now);
   void take_stale(const ApiError& error, TimePoint now);
   void forget(StreamNo stream);
   void close_all_but(StreamNo kept);

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "http/wall_clock.h"
 #include "ue/gnb_api.h"
 #include "ue/local_server.h"
 #include "ue/openai_output.h"
@@ -93,7 +94,8 @@ void LocalEndpoint::Impl::on_request(Exchange exchange, const IncomingRequest& r
   } else if (post && path == "/v1/handovers") {
     take_handover(exchange, request.body);
   } else if (get && path == "/v1/handovers") {
-    server_->reply(exchange, 200, kJson, handovers_to_json(follower_.report()));
+    server_->reply(exchange, 200, kJson,
+                   handovers_to_json(follower_.report(), http::read_clock_anchor()));
   } else if (get && path == "/health") {
     show_health(exchange);
   } else {

@@ -20,10 +20,21 @@ HandoverStats measure(const SessionId& session, const std::vector<TokenRecord>& 
                       .gap_ms = {},
                       .sit_ms = {},
                       .relayed = false,
-                      .tokens = end - begin};
+                      .tokens = end - begin,
+                      .last_token_at = {},
+                      .attach_sent_at = mark.attach_sent_at,
+                      .granted_at = mark.granted_at,
+                      .first_token_at = {},
+                      .first_own_at = {}};
   const auto before = begin > 0 ? std::optional(tokens[begin - 1].at) : std::nullopt;
+  stats.last_token_at = before;
+  if (begin < end) stats.first_token_at = tokens[begin].at;
   session::HandoverMeter meter(mark.executed_at, before);
-  for (std::size_t i = begin; i < end; ++i) meter.add(tokens[i].at, tokens[i].by == mark.to);
+  for (std::size_t i = begin; i < end; ++i) {
+    const bool own = tokens[i].by == mark.to;
+    if (own && !stats.first_own_at) stats.first_own_at = tokens[i].at;
+    meter.add(tokens[i].at, own);
+  }
   stats.sit_ms = meter.sit_ms();
   stats.gap_ms = meter.gap_ms();
   stats.relayed = meter.relayed();

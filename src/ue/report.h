@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/clock_anchor.h"
 #include "base/units.h"
 #include "ue/client_machine.h"
 
@@ -26,6 +27,9 @@ struct HandoverStats {
   std::optional<double> sit_ms;
   bool relayed = false;
   std::uint64_t tokens = 0;  // that arrived between this handover and the next
+  // When what happened here; see client_machine.h for the attach. `first_own_at`: the first token
+  // that the target's engine sampled.
+  std::optional<TimePoint> last_token_at, attach_sent_at, granted_at, first_token_at, first_own_at;
 };
 
 struct IntervalStats {
@@ -60,10 +64,11 @@ std::vector<HandoverStats> measure_handovers(const SessionId& session,
 IntervalStats measure_intervals(const std::vector<TokenRecord>& tokens);
 
 // One handover, one object: what GET /v1/handovers of the local endpoint lists. Times are in ms;
-// `executed_at_ms` counts from the session's first token.
-std::string to_json(const HandoverStats& handover);
+// `executed_at_ms` counts from the session's first token, those of `phases` from the execution,
+// which `anchor` dates.
+std::string to_json(const HandoverStats& handover, const ClockAnchor& anchor);
 // {"handovers": [...]} over all sessions.
-std::string handovers_to_json(const UeReport& report);
+std::string handovers_to_json(const UeReport& report, const ClockAnchor& anchor);
 std::string to_json(const SessionReport& session, bool tokens);
 // Everything; token texts and ids only if `tokens`.
 std::string to_json(const UeReport& report, bool tokens);

@@ -12,6 +12,21 @@ Json or_null(const std::optional<T>& value) {
   return value ? Json(*value) : Json();
 }
 
+// The UE's side for `pallas trace`, like the phases of the gNBs' reports.
+void add_phases(Json& json, const HandoverStats& h, const ClockAnchor& anchor) {
+  const auto since = [&](const std::optional<TimePoint>& at) {
+    return at ? Json(to_ms(*at - h.executed_at)) : Json();
+  };
+  json["role"] = "ue";
+  json["clock"] = {{"id", anchor.id},
+                   {"monotonic_us", to_us(h.executed_at.time_since_epoch())},
+                   {"unix_us", anchor.unix_us_at(h.executed_at)}};
+  json["phases"] = {
+      {"last_token_ms", since(h.last_token_at)},   {"execution_ms", 0.0},
+      {"attach_sent_ms", since(h.attach_sent_at)}, {"attach_granted_ms", since(h.granted_at)},
+      {"first_token_ms", since(h.first_token_at)}, {"first_own_token_ms", since(h.first_own_at)}};
+}
+
 Json to_object(const HandoverStats& h, std::optional<TimePoint> origin) {
   return {{"session", h.session.value},
           {"from", h.from.value},
@@ -80,14 +95,20 @@ std::string dump(const Json& json) {
 
 }  // namespace
 
-std::string to_json(const HandoverStats& handover) {
-  return dump(to_object(handover, {}));
+std::string to_json(const HandoverStats& handover, const ClockAnchor& anchor) {
+  Json json = to_object(handover, {});
+  add_phases(json, handover, anchor);
+  return dump(json);
 }
 
-std::string handovers_to_json(const UeReport& report) {
+std::string handovers_to_json(const UeReport& report, const ClockAnchor& anchor) {
   Json list = Json::array();
   for (const SessionReport& session : report.sessions) {
-    for (Json& h : handovers_of(session)) list.push_back(std::move(h));
+    for (const HandoverStats& h : session.handovers) {
+      Json json = to_object(h, origin_of(session));
+      add_phases(json, h, anchor);
+      list.push_back(std::move(json));
+    }
   }
   return dump({{"ue", report.ue.value}, {"handovers", std::move(list)}});
 }

@@ -92,12 +92,21 @@ class BadInput(unittest.TestCase):
         self.refused(["demo", "--goodput-mbps=nan"], "goodput_mbps")
         self.refused(["gnb", "--name=a", "--alpha=nan"], "alpha")
 
+    def test_a_handover_that_cannot_be_traced_is_answered_with_what_to_do(self):
+        self.refused(["trace", "latest"], "--gnb", "--report")
+        self.refused(["trace", "s:x", "--gnb=127.0.0.1:1"], "HANDOVER", "'x'")
+        self.refused(["trace", "latest", "--gnb=nowhere"], "--gnb")
+        self.refused(["trace", "latest", "--gnb=127.0.0.1:1"], "--gnb 127.0.0.1:1", "HTTP address", code=1)
+        self.refused(["trace", "latest", "--report=/nonexistent.json"], "--report", "/nonexistent.json", code=1)
+        self.refused(["trace", "latest", "--report", self.write("{", ".json")], "--report", "JSON", code=1)
+        self.refused(["trace", "latest", "--report", self.write('{"handovers": []}', ".json")], "--gnb", code=1)
+
 
 class Help(unittest.TestCase):
     def test_every_command_explains_itself_with_examples(self):
         status, out, _ = run("--help")
         self.assertEqual(status, 0)
-        for command in ("gnb", "ue", "drive", "demo", "model"):
+        for command in ("gnb", "ue", "drive", "demo", "model", "trace"):
             self.assertIn(f"  {command} ", out)
             status, text, err = run(command, "--help")
             self.assertEqual(status, 0, err)

@@ -142,6 +142,26 @@ TEST(GnbReports, those_of_other_sessions_are_left_out) {
   EXPECT_EQ(reports->front().request_ms, -5.5);
 }
 
+TEST(GnbReports, of_the_source_stand_in_the_same_answer_and_reach_the_report) {
+  const std::string answer =
+      R"({"object":"list","data":[{"session":"s1","epoch":2,"source":"a","target":"b","exact":true}],
+          "departures":[{"session":"s1","epoch":2,"mine":1},{"session":"s2","epoch":2}]})";
+  const auto targets = parse_gnb_reports(answer, SessionId("s1"));
+  const auto sources = parse_source_reports(answer, SessionId("s1"));
+  ASSERT_TRUE(targets && sources);
+  ASSERT_EQ(targets->size(), 1u);
+  ASSERT_EQ(sources->size(), 1u);
+  auto input = trip();
+  input.handovers[0].json = R"({"role":"ue"})";
+  input.reports = *targets;
+  input.source_reports = *sources;
+  const auto reports = nlohmann::json::parse(to_json(judge(input)))["handovers"][0]["reports"];
+  ASSERT_EQ(reports.size(), 3u);
+  EXPECT_EQ(reports[0]["target"], "b");
+  EXPECT_EQ(reports[1]["mine"], 1);
+  EXPECT_EQ(reports[2]["role"], "ue");
+}
+
 TEST(GnbReports, anything_else_is_refused) {
   EXPECT_FALSE(parse_gnb_reports("nonsense", SessionId("s")));
   EXPECT_FALSE(parse_gnb_reports("7", SessionId("s")));

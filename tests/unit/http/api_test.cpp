@@ -366,6 +366,41 @@ TEST_F(ApiTest, operators_see_sessions_handovers_health_and_metrics) {
   EXPECT_TRUE(body_has("\npallas_peer_up 1\n"));
 }
 
+TEST_F(ApiTest, reports_tell_the_phases_at_both_ends_and_date_their_zero) {
+  ApiOptions dated = options();
+  dated.anchor = [] {
+    return ClockAnchor{"boot", TimePoint(std::chrono::seconds(10)), 500'000'000};
+  };
+  Api api_of_b(codec, clock, dated, [](const std::function<void()>&) {});
+  api_of_b.set_backend(&backend);
+  backend.reports.resize(1);
+  auto& phases = backend.reports[0].phases;
+  phases->attached.set(TimePoint(std::chrono::seconds(9)));
+  phases->fronts_met.set(TimePoint(std::chrono::milliseconds(8750)));
+  phases->prefill.started(TimePoint(std::chrono::seconds(8)));
+  phases->prefill.ended(TimePoint(std::chrono::milliseconds(8500)), 64,
+                        std::chrono::milliseconds(400));
+  backend.departure_list.resize(1);
+  backend.departure_list[0].session = SessionId("gone");
+  backend.departure_list[0].phases.claim_received.set(TimePoint(std::chrono::seconds(9)));
+  answer = KeptAnswer();
+  api_of_b.handle({"GET", "/v1/handovers", "", {}, ""}, answer);
+  for (const char* part :
+       {"\"role\":\"target\"", "\"attached_ms\":0", "\"fronts_met_ms\":-250", "\"covered_ms\":null",
+        "\"replay\":null",
+        "\"prefill\":{\"begin_ms\":-1000,\"end_ms\":-500,\"count\":1,\"tokens\":64,"
+        "\"busy_ms\":400}",
+        "\"clock\":{\"id\":\"boot\",\"monotonic_us\":9000000,\"unix_us\":499000000}",
+        "\"departures\":[{\"role\":\"source\"", "\"claim_received_ms\":0",
+        "\"status_sent_ms\":null"}) {
+    EXPECT_TRUE(body_has(part)) << part << " in " << answer.response->body;
+  }
+  HttpRequest other{"GET", "/v1/handovers", "session=other", {}, ""};
+  answer = KeptAnswer();
+  api_of_b.handle(other, answer);
+  EXPECT_EQ(answer.response->body, "{\"object\":\"list\",\"data\":[],\"departures\":[]}");
+}
+
 TEST_F(ApiTest, the_operators_key_guards_what_is_the_operators) {
   auto guarded = options();
   guarded.operator_key = "key";

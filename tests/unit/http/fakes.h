@@ -103,6 +103,7 @@ class FakeBackend : public Backend {
   }
   std::vector<node::SessionInfo> sessions() const override { return session_infos; }
   const std::vector<node::HandoverReport>& handovers() const override { return reports; }
+  const std::vector<node::DepartureReport>& departures() const override { return departure_list; }
   node::NodeStats stats() const override { return node_stats; }
   bool ready() const override { return is_ready; }
 
@@ -126,6 +127,7 @@ class FakeBackend : public Backend {
   std::vector<mobility::PositionReport> positions;
   std::vector<node::SessionInfo> session_infos;
   std::vector<node::HandoverReport> reports;
+  std::vector<node::DepartureReport> departure_list;
   node::NodeStats node_stats;
   bool is_ready = true;
   std::function<void(node::StreamId)> on_open;  // runs within open() and attach()

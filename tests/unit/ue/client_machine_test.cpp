@@ -414,6 +414,11 @@ TEST(ClientMachine, a_ue_that_trusts_its_radio_follows_moved_only_when_that_stay
   told.handover(kB);
   ASSERT_EQ(told.attached.size(), 1u);
   EXPECT_EQ(told.machine.handovers()[0].executed_at, TimePoint(1s) + 70ms);
+  EXPECT_EQ(told.machine.handovers()[0].attach_sent_at, TimePoint(1s) + 70ms);
+  EXPECT_FALSE(told.machine.handovers()[0].granted_at);
+  told.now += 5ms;
+  told.session(2, 2);
+  EXPECT_EQ(told.machine.handovers()[0].granted_at, TimePoint(1s) + 75ms);
   EXPECT_FALSE(told.machine.next_timer());
 
   Bench untold(config);

@@ -90,6 +90,21 @@ TEST(Report, percentiles_interpolate_between_ranks) {
   EXPECT_EQ(measure_intervals(tokens_at({{0, kA}})).count, 0u);
 }
 
+TEST(Report, the_phases_of_a_handover_count_from_its_execution_which_is_dated) {
+  const auto tokens = tokens_at({{0, kA}, {40, kA}, {130, kA}, {200, kB}});
+  const auto stats = measure_handovers(
+      kSession, tokens, {{kA, kB, Epoch(2), at_ms(50), TokenIndex{1}, at_ms(51), at_ms(54)}});
+  UeReport report{UeId("veh2"), CellId("c1"), kB, {}};
+  report.sessions.emplace_back().handovers = stats;
+  const std::string json = handovers_to_json(report, {"boot", at_ms(1050), 9'000'000});
+  for (const char* name :
+       {"\"role\":\"ue\"", "\"last_token_ms\":-10.0", "\"execution_ms\":0.0",
+        "\"attach_sent_ms\":1.0", "\"attach_granted_ms\":4.0", "\"first_token_ms\":80.0",
+        "\"first_own_token_ms\":150.0", "\"unix_us\":8000000", "\"monotonic_us\":50000"}) {
+    EXPECT_NE(json.find(name), std::string::npos) << name << " in " << json;
+  }
+}
+
 TEST(Report, the_json_has_no_resume_token_and_names_every_figure) {
   UeReport report{UeId("veh2"), CellId("c1"), kB, {}};
   SessionReport session;
