@@ -37,6 +37,8 @@ struct GnbReport {
   double window_s = 0, early_s = 0, expected_sit_s = 0;
   std::uint64_t tokens_total = 0, tokens_recomputed = 0, tokens_replayed = 0;
   std::uint64_t tokens_received = 0, tokens_overlap = 0, residual_tokens = 0, bytes = 0;
+  std::uint64_t shadow_tokens = 0, shadow_agreed = 0, shadow_differed = 0;
+  bool shadow_used = false;
 };
 // Elements about `session` in the answer of GET /v1/handovers; kParse when it is not that.
 Result<std::vector<GnbReport>> parse_gnb_reports(const std::string& json, const SessionId& session);

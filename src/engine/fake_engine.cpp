@@ -331,7 +331,7 @@ void FakeEngine::decode_one(SlotId id, Duration step, std::uint32_t batch) {
 
   Sampled token;
   token.position = slot->kv.front();
-  token.id = fake_sample(params, logits, config_.end_probability);
+  token.id = fake_sample(params, logits + (wrong_ ? 1 : 0), config_.end_probability);
   token.end_of_generation = token.id == fake_id::kEnd;
   token.limit = token.position >= params.last_position;
   token.step = step;

@@ -84,6 +84,10 @@ std::string handover_json(const node::HandoverReport& r) {
       .member("tokens_overlap", r.tokens_overlap)
       .member("bytes", r.bytes)
       .member("residual_tokens", r.residual_tokens)
+      .member("shadow_tokens", r.shadow_tokens)
+      .member("shadow_agreed", r.shadow_agreed)
+      .member("shadow_differed", r.shadow_differed)
+      .member("shadow_used", r.shadow_used)
       .member("error", r.error)
       .end_object();
   return json.take();

@@ -188,7 +188,7 @@ void Node::Impl::handle(const NodeId& peer, wire::PreparationProgress& m) {
     seen.at = now;
     state.resident = true;
   }
-  seen.unfinished = m.front < m.prefill_goal;
+  seen.unfinished = m.front < m.prefill_goal && !m.follows;
   s->outgoing->on_progress(m);
 }
 
@@ -314,6 +314,7 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverSuccess& m) {
 
 // Ends the running step or chunk; on_paused tells where.
 void Node::Impl::stop_engine(Session& s) {
+  if (s.shadowing) return;  // a single step: it ends by itself
   if (std::exchange(s.stopping, true)) return;
   if (s.decoding) {
     ports.engine->pause(*s.slot);
@@ -351,6 +352,7 @@ void Node::Impl::on_paused(engine::SlotId slot, TokenPosition front) {
 }
 
 void Node::Impl::frozen(Session& s) {
+  drop_held(s);
   s.role = Role::kFrozen;
   s.elsewhere = s.outgoing->target();
   s.lease.cancel();

@@ -42,7 +42,11 @@ struct HandoverReport {
   TokenPosition tokens_overlap = 0;     // received and not used, since computed already
   std::uint64_t bytes = 0;              // KV bytes received
   TokenPosition residual_tokens = 0;    // rows that came after the claim
-  std::string error;                    // why it failed, empty
+  // Shadow decoding: tokens sampled beside the source, of them those that the source's confirmed
+  // or not; and whether the first token after the handover was there already.
+  TokenPosition shadow_tokens = 0, shadow_agreed = 0, shadow_differed = 0;
+  bool shadow_used = false;
+  std::string error;  // why it failed, empty
 };
 
 }  // namespace pallas::node

@@ -33,6 +33,7 @@ node::NodeConfig patient_node() {
   config.keep_alive = std::chrono::hours(1);
   config.max_sessions = std::numeric_limits<std::uint32_t>::max();
   config.max_handover_reports = std::numeric_limits<std::uint32_t>::max();
+  config.shadow = node::Shadow::kOff;
   return config;
 }
 
