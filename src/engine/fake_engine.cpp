@@ -290,7 +290,8 @@ bool FakeEngine::begin_batch() {
   batch.size = static_cast<std::uint32_t>(batch.decoding.size() + batch.replaying.size());
   if (batch.size == 0) return false;
   ++stats_.steps;
-  const Seconds cost = info().profile.decode_step(batch.size, depth);
+  const double share = batch.decoding.empty() ? config_.replay_share : 1;
+  const Seconds cost = info().profile.decode_step(batch.size, depth) * share;
   run_phase(cost, [this, batch = std::move(batch)](Duration span) mutable {
     batch.step = span;
     finish_batch(std::move(batch));

@@ -30,6 +30,8 @@ struct FakeEngineConfig {
   double end_probability = 0;
   // A prefill chunk is cut so that it takes no longer than this while other slots decode; 0: never.
   Duration chunk_time_beside_decode{0};
+  // What a step takes that only replays, as a share of one that samples: no logits are computed.
+  double replay_share = 1;
 };
 
 class FakeEngine : public Engine {

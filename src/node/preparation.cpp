@@ -29,6 +29,7 @@ class Node::Impl::TargetPortOf : public session::TargetPort {
   void decode_next() override { node_.decode_shadow(session_); }
   void truncate(TokenPosition front) override { ports_.engine->truncate(slot_, front); }
   bool may_follow() const override { return node_.may_follow(session_); }
+  Duration last_id_age() const override { return ports_.clock->now() - session_.last_id_at; }
 
  private:
   Impl& node_;
@@ -86,6 +87,7 @@ void Node::Impl::begin_incoming(Session& s, const NodeId& source, const Attempt&
   setup.run_tokens = std::max<TokenPosition>(2 * info.profile.chunk_tokens, 2);
   setup.block_tokens = info.geometry.block_tokens;
   setup.step = info.profile.decode_step(1, s.log.size());
+  if (s.params.max_token_rate > 0) setup.interval = Seconds(1 / s.params.max_token_rate);
   setup.prefill_per_token =
       info.profile.prefill_time(0, s.log.size()) / static_cast<double>(s.log.size());
   setup.prefer_exact_wait = to_seconds(config.prefer_exact_wait);
@@ -101,6 +103,7 @@ void Node::Impl::begin_incoming(Session& s, const NodeId& source, const Attempt&
                                                          *s.target_port);
   if (s.shadowing) s.incoming->wait_for_step();
   s.agreed_counted = s.differed_counted = 0;
+  s.last_id_at = ports.clock->now();
   s.met_at.reset();
 }
 
@@ -303,6 +306,7 @@ void Node::Impl::handle(const NodeId& peer, wire::TokenUpdate& m) {
       return;
     }
     if (s->role == Role::kPreparing) renew_incoming(*s);
+    if (!m.ids.empty()) s->last_id_at = ports.clock->now();
     // A gap cannot be closed here; the link's resynchronization does.
     if (!s->incoming->on_tokens(m)) return;
     if (m.finish != wire::FinishReason::kNone) s->finish = m.finish;

@@ -10,6 +10,8 @@ namespace {
 
 // Replays are short runs, so that rows arriving meanwhile are used.
 constexpr TokenPosition kReplayRun = 4;
+// A follower is in step with its source while it is late by no more than this share of a step.
+constexpr double kInStep = 0.05;
 
 }  // namespace
 
@@ -163,9 +165,22 @@ void TargetHandover::decide_to_follow() {
   }
 }
 
-void TargetHandover::run_shadow() {
+// The step over the last known id.
+void TargetHandover::follow() {
   if (!follows_ || front_ != known_end() || log_.size() > setup_.last_position) return;
   if (!steps_are_exact()) counts_.inexact = true;
+  const Seconds late =
+      to_seconds(port_.last_id_age()) + setup_.step - std::max(setup_.interval, setup_.step);
+  if (!status_known_ && late > kInStep * setup_.step) {
+    // The row of this position may well be here before a step could end.
+    const bool waits = kv_coming_ && front_ >= setup_.plan.recompute_end;
+    if (waits && setup_.row_wire > Seconds(0) && late > 1.5 * setup_.row_wire) {
+      follows_ = false;
+    } else {
+      run_replay(log_.size());
+    }
+    return;
+  }
   goal_ = log_.size();
   busy_ = true;
   running_ = Running::kShadow;
@@ -205,7 +220,7 @@ void TargetHandover::advance() {
     if (state_ == State::kCompleting) {
       state_ = State::kComplete;
     } else {
-      run_shadow();
+      follow();
     }
     return;
   }

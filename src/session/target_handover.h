@@ -16,7 +16,9 @@
 // comes. A step over the last known id samples the next one too, as the source does at that moment
 // (shadow decoding); it is compared with the source's when that comes, never emitted before the
 // session is here, and never built upon: the target is at most one token ahead of what it knows.
-// Steps over older ids, when it fell behind, are replays.
+// Steps over older ids, when it fell behind, are replays. So is the step over the last one where it
+// would end after the source's next id has come: what it samples would be of no use, and a step
+// without logits is shorter, so that the target falls into step again.
 
 #include <cstdint>
 #include <optional>
@@ -44,6 +46,8 @@ class TargetPort {
   virtual void truncate(TokenPosition front) = 0;  // without an answer
   // Steps may be spent on following now; asked before each.
   virtual bool may_follow() const = 0;
+  // How long the last id of the source has been known.
+  virtual Duration last_id_age() const = 0;
 };
 
 // What the step over the last known id sampled.
@@ -70,6 +74,7 @@ class TargetHandover {
     TokenPosition last_position = 0;      // nothing is sampled beyond it
     TokenPosition run_tokens = 64;        // one prefill command at most
     Seconds step{0.02};                   // one replayed token
+    Seconds interval{0};                  // between the source's tokens, where it is longer
     Seconds prefill_per_token{0.004};
     Seconds prefer_exact_wait{0.5};
     Seconds row_wire{0};  // one position's rows on the link; 0: not known, or instant
@@ -149,7 +154,7 @@ class TargetHandover {
   bool replay_pays(TokenPosition end) const;
   bool steps_are_exact() const;
   void decide_to_follow();
-  void run_shadow();
+  void follow();
   void check_shadow();
   void cut_kv();
 

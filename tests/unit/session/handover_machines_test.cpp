@@ -250,7 +250,9 @@ class TargetRecorder : public TargetPort {
   void decode_next() override { commands.push_back({'d', {}}); }
   void truncate(TokenPosition front) override { commands.push_back({'t', {front, front}}); }
   bool may_follow() const override { return idle; }
+  Duration last_id_age() const override { return age; }
   bool idle = false;
+  Duration age{0};
   std::vector<wire::Message> sent;
   std::vector<Command> commands;
 };
@@ -520,6 +522,31 @@ TEST_F(Follower, drops_a_token_that_differs_and_stops) {
   EXPECT_TRUE(target.counts().inexact);
   EXPECT_FALSE(target.progress().follows);
   EXPECT_EQ(steps(), 1u);
+}
+
+TEST_F(Follower, that_is_late_takes_the_step_without_sampling_and_is_in_step_with_the_next_id) {
+  auto target = make_follower();
+  port.age = std::chrono::milliseconds(5);  // a step takes 20
+  target.advance();
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'r', {72, 73}}));
+  finish(target);
+  EXPECT_EQ(port.commands.size(), 1u) << "nothing more until the next id";
+  port.age = {};
+  ASSERT_TRUE(tell(target, {600}));
+  EXPECT_EQ(port.commands.back().kind, 'd');
+}
+
+TEST_F(Follower, that_is_late_needs_no_token_at_the_handover) {
+  auto target = make_follower();
+  port.age = std::chrono::milliseconds(5);
+  target.advance();
+  target.on_attach();
+  ASSERT_TRUE(tell(target, {600}));
+  target.on_status(status());
+  finish(target);
+  EXPECT_EQ(target.state(), TargetHandover::State::kComplete);
+  EXPECT_EQ(target.front(), log.size() - 1);
+  EXPECT_FALSE(target.take_shadow());
 }
 
 TEST_F(Follower, goes_on_after_a_difference_where_the_session_is_fast) {
