@@ -120,7 +120,8 @@ FleetStart BenchRunner::fleet_start(const std::string& name,
   FleetStart how;
   how.flags = {"--engine=" + options.engine,
                fmt::format("--context-tokens={}", options.context_tokens),
-               fmt::format("--slots={}", slots_), "--log-level=error"};
+               // Schemes as published, unless a scheme or --gnb says otherwise.
+               fmt::format("--slots={}", slots_), "--log-level=error", "--shadow=off"};
   if (!options.model.empty()) how.flags.push_back("--model=" + options.model);
   how.flags.insert(how.flags.end(), plan_.gnb_flags.begin(), plan_.gnb_flags.end());
   how.flags.insert(how.flags.end(), more.begin(), more.end());

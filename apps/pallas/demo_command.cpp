@@ -25,6 +25,7 @@ Examples:
   pallas demo --report trip.json    the figures of the trip, too
   pallas demo --scheme full-copy    another way of moving the session
   pallas demo --compare             the same trip under every scheme, one table
+  pallas demo --shadow off          without decoding beside the source before a handover
   pallas demo --goodput-mbps 10     a slower link between the cells
   pallas demo --engine fake --plain without a model, for a quick look
 )";
@@ -193,6 +194,11 @@ void declare(CLI::App& app, DemoOptions& options) {
       ->capture_default_str();
   app.add_option("--consistency", options.consistency,
                  "exact, prefer-exact or fast; default: what the scheme can keep");
+  app.add_option("--shadow", options.shadow,
+                 "A prepared target decodes beside its source "
+                 "(with --compare: off, unless said)")
+      ->check(CLI::IsMember({"off", "idle", "always"}))
+      ->capture_default_str();
   app.add_option("--seed", options.seed, "Of the sampling")->capture_default_str();
   app.add_option("--model", options.model, "GGUF file; default: the shipped model");
   app.add_option("--engine", options.engine, "llama, or fake: without a model")
@@ -242,6 +248,8 @@ int demo_command(std::vector<std::string> args) {
     if (app.count("--from") == 0) options.trip.from_s.reset();
     if (app.count("--to") == 0) options.trip.to_s.reset();
   }
+  // Schemes are compared as published.
+  if (options.compare && app.count("--shadow") == 0) options.shadow = "off";
   const auto refuse = [](const Error& error) {
     fmt::print(stderr, "pallas demo: {}\n", error.message);
     return kExitUsage;

@@ -17,7 +17,8 @@ struct DemoOptions {
   double cell_size_m = 100, cell_offset_m = 50;
   double goodput_mbps = 50;
   double max_token_rate = 25;
-  double hz = 10;  // positions a second
+  std::string shadow = "idle";  // as of `pallas gnb`
+  double hz = 10;               // positions a second
   bool oracle = false;
   std::uint64_t seed = 7;
   std::string engine = "llama";

@@ -40,6 +40,10 @@ void write(http::JsonWriter& json, const DemoHandover& handover) {
       .member("tokens_received", gnb.tokens_received)
       .member("tokens_overlap", gnb.tokens_overlap)
       .member("residual_tokens", gnb.residual_tokens)
+      .member("shadow_tokens", gnb.shadow_tokens)
+      .member("shadow_agreed", gnb.shadow_agreed)
+      .member("shadow_differed", gnb.shadow_differed)
+      .member("shadow_used", gnb.shadow_used)
       .member("expected_sit_s", gnb.expected_sit_s)
       .member("relay", gnb.relay)
       .member("oracle", gnb.oracle)
@@ -100,6 +104,10 @@ std::string handover_table(const DemoReport& report) {
     notes += gnb.relay ? ", relay" : gnb.exact ? ", exact" : ", not exact";
     if (!gnb.recovery.empty()) notes += ", recovered: " + gnb.recovery;
     if (gnb.oracle) notes += ", oracle";
+    if (gnb.shadow_tokens > 0) {
+      notes += fmt::format(", shadow {}{}", gnb.shadow_tokens, gnb.shadow_used ? ", used" : "");
+      if (gnb.shadow_differed > 0) notes += fmt::format(", {} differed", gnb.shadow_differed);
+    }
     out +=
         fmt::format("{:<22} {:>8} {:>8} {:>8.2f} {:>8.2f} {:>8} {:>6} {:>6} {:>6} {:>8.2f}  {}\n",
                     way, cell(handover.seen.gap_ms), cell(handover.seen.sit_ms), gnb.window_s,

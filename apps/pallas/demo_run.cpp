@@ -113,6 +113,7 @@ ue::FollowerConfig follower_config(const Fleet& fleet, const FleetPlan& plan, co
 std::vector<std::string> demo_gnb_flags(const DemoOptions& options, const std::string& scheme) {
   std::vector<std::string> flags = {
       "--scheme=" + scheme,
+      "--shadow=" + options.shadow,
       "--engine=" + options.engine,
       fmt::format("--cell-size-m={}", options.cell_size_m),
       fmt::format("--cell-offset-m={}", options.cell_offset_m),

@@ -95,6 +95,7 @@ class HandoverLog {
                   {"bytes", std::to_string(report.bytes)},
                   {"recomputed", std::to_string(report.tokens_recomputed)},
                   {"replayed", std::to_string(report.tokens_replayed)},
+                  {"shadow", std::to_string(report.shadow_tokens)},
                   {"recovery", report.recovery},
                   {"error", report.error}});
     }

@@ -95,6 +95,14 @@ Status assign(const std::string& key, wire::Consistency& to, const SettingValue&
   return {};
 }
 
+Status assign(const std::string& key, node::Shadow& to, const SettingValue& value) {
+  const auto* s = std::get_if<std::string>(&value);
+  if (s == nullptr || !node::parse_shadow(*s, to)) {
+    return wrong(key, "must be off, idle or always");
+  }
+  return {};
+}
+
 SettingValue value_of(const std::string&, bool v) {
   return v;
 }
@@ -127,6 +135,10 @@ SettingValue value_of(const std::string&, wire::Consistency v) {
       return std::string("fast");
   }
   return std::string();
+}
+
+SettingValue value_of(const std::string&, node::Shadow v) {
+  return std::string(node::to_string(v));
 }
 
 template <class T>
@@ -197,6 +209,8 @@ std::vector<Setting> make_settings() {
       setting("t_max_s", "Largest window of preparation", PALLAS_FIELD(node.t_max)),
       setting("window_margin_ms", "two-front starts this much earlier",
               PALLAS_FIELD(node.window_margin)),
+      setting("shadow", "A prepared target decodes beside its source: off, idle or always",
+              PALLAS_FIELD(node.shadow)),
       setting("use_uncertainty",
               "Windows follow a prediction's sigma and confidence where it has them",
               PALLAS_FIELD(node.use_uncertainty)),

@@ -405,6 +405,7 @@ class Reader {
     in.duration("retain_s", n.retain, 1);
     in.duration("frozen_s", n.frozen, 1);
     in.duration("resume_s", n.resume, 1);
+    n.shadow = static_cast<node::Shadow>(in.choice("shadow", {"off", "idle", "always"}));
     in.flag("mirror_on_prediction", n.mirror_on_prediction);
     in.flag("use_uncertainty", n.use_uncertainty);
     keep(in);

@@ -49,6 +49,7 @@ constexpr Title kTitles[] = {
     {kTarget, "tail_received", TraceLane::kLink, "blocks of the tail"},
     {kTarget, "tail_attached", TraceLane::kEngine, "tail attached"},
     {kTarget, "replay", TraceLane::kEngine, "replay"},
+    {kTarget, "shadow", TraceLane::kEngine, "decoding beside the source"},
     {kTarget, "covered", TraceLane::kEngine, "coverage complete"},
     {kTarget, "decode_asked", TraceLane::kEngine, "decoding asked for"},
     {kTarget, "first_step_begun", TraceLane::kEngine, "first step begins"},

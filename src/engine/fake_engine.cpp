@@ -290,7 +290,8 @@ bool FakeEngine::begin_batch() {
   batch.size = static_cast<std::uint32_t>(batch.decoding.size() + batch.replaying.size());
   if (batch.size == 0) return false;
   ++stats_.steps;
-  const Seconds cost = info().profile.decode_step(batch.size, depth);
+  const double share = batch.decoding.empty() ? config_.replay_share : 1;
+  const Seconds cost = info().profile.decode_step(batch.size, depth) * share;
   run_phase(cost, [this, batch = std::move(batch)](Duration span) mutable {
     batch.step = span;
     finish_batch(std::move(batch));
@@ -331,7 +332,7 @@ void FakeEngine::decode_one(SlotId id, Duration step, std::uint32_t batch) {
 
   Sampled token;
   token.position = slot->kv.front();
-  token.id = fake_sample(params, logits, config_.end_probability);
+  token.id = fake_sample(params, logits + (wrong_ ? 1 : 0), config_.end_probability);
   token.end_of_generation = token.id == fake_id::kEnd;
   token.limit = token.position >= params.last_position;
   token.step = step;

@@ -30,6 +30,8 @@ struct FakeEngineConfig {
   double end_probability = 0;
   // A prefill chunk is cut so that it takes no longer than this while other slots decode; 0: never.
   Duration chunk_time_beside_decode{0};
+  // What a step takes that only replays, as a share of one that samples: no logits are computed.
+  double replay_share = 1;
 };
 
 class FakeEngine : public Engine {
@@ -78,6 +80,8 @@ class FakeEngine : public Engine {
   void fail_next(CommandKind kind, Error error);
   // reserve() answers kResourceExhausted while set.
   void refuse_reservations(bool refuse) { refuse_reservations_ = refuse; }
+  // Samples other ids than this model would.
+  void sample_wrongly(bool wrongly) { wrong_ = wrongly; }
   // Everything takes `factor` times as long from the next step on.
   void set_slow_factor(double factor) { slow_factor_ = factor; }
   // No step begins and no event comes until resume_answering(); what was running is kept.
@@ -171,6 +175,7 @@ class FakeEngine : public Engine {
   std::array<std::optional<Error>, 8> fail_next_;
   bool refuse_reservations_ = false;
   bool answering_ = true;
+  bool wrong_ = false;
   double slow_factor_ = 1;
   Stats stats_;
 };

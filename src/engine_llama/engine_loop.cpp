@@ -225,10 +225,21 @@ Status EngineLoop::begin_decode(Slot& slot, command::Decode& command) {
                   "token id " + std::to_string(id) + " is outside the vocabulary");
     }
   }
-  auto sampler = TokenSampler::make(model_.vocab(), p.sampling, p.tokens, p.prompt_tokens);
+  auto sampler = sampler_for(slot, p);
   if (!sampler) return tl::unexpected(sampler.error());
   slot.decoding.emplace(Decoding{std::move(p), std::move(*sampler), command.first_due});
   return {};
+}
+
+// A sampler's state follows from the ids. Whoever decodes one token a command asks for the same ids
+// and the one just sampled, which the last sampler has taken in already.
+Result<TokenSampler> EngineLoop::sampler_for(Slot& slot, const DecodeParams& params) const {
+  auto ended = std::exchange(slot.ended, std::nullopt);
+  const bool goes_on = ended && ended->params.prompt_tokens == params.prompt_tokens &&
+                       ended->params.sampling == params.sampling &&
+                       ended->params.tokens == params.tokens;
+  if (goes_on) return std::move(ended->sampler);
+  return TokenSampler::make(model_.vocab(), params.sampling, params.tokens, params.prompt_tokens);
 }
 
 bool EngineLoop::move_rows(SlotId id, Slot& slot, Command& head) {
@@ -279,6 +290,7 @@ void EngineLoop::pop(Slot& slot) {
 void EngineLoop::fail_slot(SlotId id, Slot& slot, Error error) {
   slot.failed = true;
   slot.decoding.reset();
+  slot.ended.reset();
   slot.queue.clear();
   slot.rows = {};
   emit(id, event::Failed{std::move(error)});
@@ -364,6 +376,7 @@ Result<Sampled> EngineLoop::sample(Slot& slot, std::size_t row) {
   if (params.digest_logits) token.logits_digest = XXH3_64bits(logits.data(), logits.size_bytes());
   params.tokens.push_back(token.id);
   decoding.sampled += 1;
+  if (token.limit && !token.end_of_generation) slot.ended = std::move(slot.decoding);
   if (token.end_of_generation || token.limit) slot.decoding.reset();
   return token;
 }

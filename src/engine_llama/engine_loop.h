@@ -50,10 +50,12 @@ class EngineLoop {
     TokenPosition front = 0;
     bool failed = false;               // only Release follows
     std::optional<Decoding> decoding;  // none: idle, or at work on the head of the queue
-    std::deque<Command> queue;         // commands of this slot in order
-    bool begun = false;                // the head was checked and waits for steps or bytes
-    TokenPosition done = 0;            // tokens of the head that are finished
-    kv::Bytes rows;                    // of an export that is under way
+    // Of the decode that reached its limit last: the next one often goes on from there.
+    std::optional<Decoding> ended;
+    std::deque<Command> queue;  // commands of this slot in order
+    bool begun = false;         // the head was checked and waits for steps or bytes
+    TokenPosition done = 0;     // tokens of the head that are finished
+    kv::Bytes rows;             // of an export that is under way
   };
 
   void take_commands();
@@ -63,6 +65,7 @@ class EngineLoop {
   Status check(const Slot& slot, const Command& command) const;
   Status check_ids(const Slot& slot, TokenPosition first, const std::vector<TokenId>& ids) const;
   Status begin_decode(Slot& slot, command::Decode& command);
+  Result<TokenSampler> sampler_for(Slot& slot, const DecodeParams& params) const;
   bool move_rows(SlotId id, Slot& slot, Command& head);  // false: more remains
   void pop(Slot& slot);
   void fail_slot(SlotId id, Slot& slot, Error error);

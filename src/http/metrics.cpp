@@ -21,7 +21,7 @@ struct HttpRow {
 using S = node::NodeStats;
 
 // A name that ends in _total is a counter.
-constexpr std::array<NodeRow, 28> kNodeRows = {{
+constexpr std::array<NodeRow, 32> kNodeRows = {{
     {"pallas_sessions_opened_total", "Sessions that clients opened here.", &S::sessions_opened},
     {"pallas_sessions_finished_total", "Sessions that came to their end here.",
      &S::sessions_finished},
@@ -55,6 +55,13 @@ constexpr std::array<NodeRow, 28> kNodeRows = {{
     {"pallas_tokens_recomputed_total", "Tokens prefilled for a handover.", &S::tokens_recomputed},
     {"pallas_tokens_replayed_total", "Tokens replayed one by one for a handover.",
      &S::tokens_replayed},
+    {"pallas_shadow_tokens_total", "Tokens sampled beside a source before the handover.",
+     &S::shadow_tokens},
+    {"pallas_shadow_tokens_agreed_total", "Of these, those that the source sampled, too.",
+     &S::shadow_agreed},
+    {"pallas_shadow_tokens_differed_total",
+     "Of these, those that were dropped since the source sampled another.", &S::shadow_differed},
+    {"pallas_shadow_used_total", "Handovers whose first token was there before.", &S::shadow_used},
     {"pallas_sessions_live", "Sessions decoding or prefilling here.", &S::sessions_live},
     {"pallas_sessions_prepared", "Sessions prepared here for an arrival.", &S::sessions_prepared},
     {"pallas_sessions_frozen", "Sessions that left and whose KV waits for the release.",

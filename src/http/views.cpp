@@ -124,6 +124,10 @@ std::string handover_json(const node::HandoverReport& r, const ClockAnchor& anch
       .member("tokens_overlap", r.tokens_overlap)
       .member("bytes", r.bytes)
       .member("residual_tokens", r.residual_tokens)
+      .member("shadow_tokens", r.shadow_tokens)
+      .member("shadow_agreed", r.shadow_agreed)
+      .member("shadow_differed", r.shadow_differed)
+      .member("shadow_used", r.shadow_used)
       .member("error", r.error);
   const node::TargetPhases phases = r.phases.value();
   write_phases(json, phases, phases.attached, anchor);

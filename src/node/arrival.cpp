@@ -35,8 +35,12 @@ Status Node::Impl::adopt_ids(Session& s, const AttachRequest& request) {
       // They differ: the UE's ids win (rule 5).
       s.log.truncate(same);
       s.staged.drop_from(same);
-      if (s.incoming) s.incoming->on_log_cut(same);
-      if (s.slot && s.front > same) {
+      if (s.incoming) {
+        s.incoming->on_log_cut(same);
+        s.front = s.incoming->front();
+      } else if (s.shadowing) {
+        release_slot(s);
+      } else if (s.slot && s.front > same) {
         ports.engine->truncate(*s.slot, same);
         s.front = same;
       }
@@ -517,6 +521,8 @@ void Node::Impl::recover(Session& s, const char* from) {
 void Node::Impl::after_target(Session& s) {
   if (!s.incoming) return;
   const TimePoint now = ports.clock->now();
+  s.front = s.incoming->front();
+  count_shadow(s);
   if (!s.met_at && s.incoming->fronts_met()) {
     s.met_at = now;
     s.arriving->fronts_met.set(now);
@@ -534,6 +540,7 @@ void Node::Impl::after_target(Session& s) {
 
 void Node::Impl::activate(Session& s) {
   s.arriving->covered.set(ports.clock->now());
+  const auto shadow = s.incoming->take_shadow();
   const auto& counts = s.incoming->counts();
   if (s.report) {
     HandoverReport& r = *s.report;
@@ -546,6 +553,9 @@ void Node::Impl::activate(Session& s) {
     r.tokens_overlap = counts.overlap;
     r.residual_tokens = counts.residual;
     r.bytes = counts.bytes;
+    r.shadow_tokens = counts.shadow_tokens;
+    r.shadow_agreed = counts.shadow_agreed;
+    r.shadow_differed = counts.shadow_differed;
   }
   stats_.kv_blocks_refused += counts.blocks_refused;
   // Rows computed in an unproven class differ from what another node would compute (rule 3).
@@ -562,7 +572,12 @@ void Node::Impl::activate(Session& s) {
     finish_session(s, finish);
     return;
   }
-  start_serving(s, std::max(s.due - ports.clock->now(), Duration{0}));
+  if (shadow) {
+    go_on_with(s, *shadow);
+  } else {
+    trim_kv(s);
+    start_serving(s, std::max(s.due - ports.clock->now(), Duration{0}));
+  }
   if (s.relay_to) {
     // Taken over for a relay: no UE here, so no first token completes it.
     tell_relay(s);

@@ -2,16 +2,38 @@
 // Settings of one gNB's logic. The program reads them from gnb.toml and flags (apps/pallas); every
 // field is a setting there by the same name.
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.h"
 #include "wire/messages.h"
 
 namespace pallas::node {
+
+// When a prepared target goes with its source, a step for each token (docs/protocol.md, "Target").
+enum class Shadow : std::uint8_t {
+  kOff,
+  kIdle,    // while nobody else's work waits for the engine
+  kAlways,  // beside others, too
+};
+inline constexpr std::array<std::string_view, 3> kShadowNames = {"off", "idle", "always"};
+constexpr std::string_view to_string(Shadow shadow) {
+  return kShadowNames.at(static_cast<std::size_t>(shadow));
+}
+// False, with `to` untouched, for another name.
+constexpr bool parse_shadow(std::string_view name, Shadow& to) {
+  for (std::size_t i = 0; i < kShadowNames.size(); ++i) {
+    if (kShadowNames.at(i) != name) continue;
+    to = static_cast<Shadow>(i);
+    return true;
+  }
+  return false;
+}
 
 struct NodeConfig {
   NodeId name;
@@ -24,6 +46,7 @@ struct NodeConfig {
   Duration control_period{std::chrono::milliseconds(100)};
   Duration t_max{std::chrono::seconds(5)};                 // largest window, T_max
   Duration window_margin{std::chrono::milliseconds(300)};  // two-front starts this much earlier
+  Shadow shadow = Shadow::kIdle;
   // Windows take a prediction's sigma and confidence into account, where it has them.
   bool use_uncertainty = true;
   // Prepared in place of a target that refuses, and decodes for it then; empty: nobody is.

@@ -200,7 +200,7 @@ void Node::Impl::handle(const NodeId& peer, wire::PreparationProgress& m) {
     seen.at = now;
     state.resident = true;
   }
-  seen.unfinished = m.front < m.prefill_goal;
+  seen.unfinished = m.front < m.prefill_goal && !m.follows;
   s->outgoing->on_progress(m);
 }
 
@@ -330,6 +330,7 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverSuccess& m) {
 
 // Ends the running step or chunk; on_paused tells where.
 void Node::Impl::stop_engine(Session& s) {
+  if (s.shadowing) return;  // a single step: it ends by itself
   if (std::exchange(s.stopping, true)) return;
   if (s.decoding) {
     ports.engine->pause(*s.slot);
@@ -368,6 +369,7 @@ void Node::Impl::on_paused(engine::SlotId slot, TokenPosition front) {
 
 void Node::Impl::frozen(Session& s) {
   s.leaving->step_ended.first(ports.clock->now());
+  drop_held(s);
   s.role = Role::kFrozen;
   s.elsewhere = s.outgoing->target();
   s.lease.cancel();

@@ -4,6 +4,7 @@
 //   serving.cpp    owner: requests, engine results, tokens to the UE
 //   departure.cpp  source: preparation, claim, release
 //   arrival.cpp    target: preparation, attach, pull, recovery
+//   shadow.cpp     target: decoding beside the source
 //   fallback.cpp   where the target cannot: third node, relay, shared rates
 //   radio.cpp      RAN events, planning
 //   upkeep.cpp     stop, closed streams, peers up and down, loans
@@ -94,6 +95,8 @@ class Node::Impl : public engine::EngineEvents {
   void set_stream(Session& s, StreamId stream, TokenIndex next);
   void drop_stream(Session& s, const NodeId& next);
   engine::DecodeParams decode_params(const Session& s, Duration first_due) const;
+  TokenPosition last_position(const Session& s) const;
+  void sampled(Session& s, const engine::Sampled& token);
 
   // --- departure.cpp ---
   void start_preparation(Session& s, const NodeId& target, const kv::TransferPlan& plan,
@@ -158,6 +161,16 @@ class Node::Impl : public engine::EngineEvents {
   void arrived_finished(Session& s);
   wire::FinishReason finish_of(Session& s);
 
+  // --- shadow.cpp ---
+  bool may_follow(const Session& s) const;
+  void decode_shadow(Session& s);
+  void shadowed(Session& s, const engine::Sampled& token);
+  void count_shadow(Session& s);
+  void go_on_with(Session& s, const session::ShadowToken& token);
+  void emit_held(Session& s);
+  void drop_held(Session& s);
+  void trim_kv(Session& s);
+
   // --- fallback.cpp ---
   int preparing_at(const PeerState& peer, const NodeId& name, const Session& besides) const;
   bool may_ask(const Session& s, const NodeId& target) const;
@@ -201,6 +214,8 @@ class Node::Impl : public engine::EngineEvents {
   void housekeeping();
   const wire::Compatibility& kept_record(const wire::Compatibility& record);
   bool stale(const Session& s, Epoch epoch, const NodeId& peer) const;
+
+  class TargetPortOf;
 
   std::function<std::uint64_t()> random_;
   std::uint64_t staged_bytes_ = 0;  // of all sessions, which keep it

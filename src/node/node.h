@@ -76,6 +76,7 @@ struct NodeStats {
   std::uint64_t retrievals = 0, recoveries = 0, relays = 0, stale_epochs = 0;
   std::uint64_t kv_bytes_sent = 0, kv_bytes_received = 0, kv_blocks_refused = 0;
   std::uint64_t tokens_recomputed = 0, tokens_replayed = 0;
+  std::uint64_t shadow_tokens = 0, shadow_agreed = 0, shadow_differed = 0, shadow_used = 0;
   std::uint64_t sessions_live = 0, sessions_prepared = 0, sessions_frozen = 0,
                 sessions_retained = 0;
   std::uint64_t staged_bytes = 0;  // rows waiting in host memory

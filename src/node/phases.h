@@ -77,6 +77,7 @@ struct TargetPhases {
   Stretch tail_received;             // blocks that came after the UE
   Stretch tail_attached;             // likewise into the cache
   Stretch replay;                    // tokens computed one per step
+  Stretch shadow;                    // tokens sampled beside the source
   Mark covered;                      // KV reaches all known ids
   Mark decode_asked;                 // of the engine
   Mark first_step_begun, first_step_ended;
@@ -154,6 +155,7 @@ void for_each_phase(const TargetPhases& p, Visit&& visit) {
   visit("tail_received", p.tail_received);
   visit("tail_attached", p.tail_attached);
   visit("replay", p.replay);
+  visit("shadow", p.shadow);
   visit("covered", p.covered);
   visit("decode_asked", p.decode_asked);
   visit("first_step_begun", p.first_step_begun);

@@ -7,13 +7,16 @@
 
 namespace pallas::node {
 
-namespace {
-
-class TargetPortOf : public session::TargetPort {
+// The TargetHandover's way to its source and to the session's slot.
+class Node::Impl::TargetPortOf : public session::TargetPort {
  public:
-  TargetPortOf(Node::Ports ports, NodeId source, engine::SlotId slot,
-               OnDemand<TargetPhases>& phases)
-      : ports_(ports), source_(std::move(source)), slot_(slot), phases_(phases) {}
+  TargetPortOf(Impl& node, Session& session, NodeId source)
+      : node_(node),
+        session_(session),
+        ports_(node.ports),
+        source_(std::move(source)),
+        slot_(session.slot.value_or(engine::SlotId())),
+        phases_(session.arriving) {}
   void send(wire::Message message) override { ports_.peers->send(source_, std::move(message)); }
   void prefill(TokenPosition first, std::vector<TokenId> tokens) override {
     phases_->prefill.started(ports_.clock->now());
@@ -27,13 +30,21 @@ class TargetPortOf : public session::TargetPort {
     phases_->attaching().started(ports_.clock->now());
     ports_.engine->attach_kv(slot_, rows.range.begin, rows.range.size(), std::move(rows.bytes));
   }
+  void decode_next() override { node_.decode_shadow(session_); }
+  void truncate(TokenPosition front) override { ports_.engine->truncate(slot_, front); }
+  bool may_follow() const override { return node_.may_follow(session_); }
+  Duration last_id_age() const override { return ports_.clock->now() - session_.last_id_at; }
 
  private:
+  Impl& node_;
+  Session& session_;
   Node::Ports ports_;
   NodeId source_;
   engine::SlotId slot_;
   OnDemand<TargetPhases>& phases_;
 };
+
+namespace {
 
 wire::Cause cause_of(Errc code) {
   switch (code) {
@@ -59,7 +70,7 @@ Status Node::Impl::ensure_slot(Session& s, TokenPosition tokens) {
   s.slot = *slot;
   s.reserved = tokens;
   s.front = 0;
-  s.decoding = s.stopping = s.prefilling = false;
+  s.decoding = s.stopping = s.prefilling = s.shadowing = false;
   by_slot_[*slot] = &s;
   return {};
 }
@@ -71,13 +82,17 @@ void Node::Impl::begin_incoming(Session& s, const NodeId& source, const Attempt&
   setup.session = s.id;
   setup.attempt = attempt;
   setup.source = source;
+  setup.self = config.name;
   setup.plan = plan;
   setup.consistency = s.params.consistency;
   setup.exact_available = exact;
   setup.exact_generated_chunks = info.capabilities.exact_chunked_generated;
+  setup.exact_single_step = info.capabilities.exact_single_step;
+  setup.last_position = last_position(s);
   setup.run_tokens = std::max<TokenPosition>(2 * info.profile.chunk_tokens, 2);
   setup.block_tokens = info.geometry.block_tokens;
   setup.step = info.profile.decode_step(1, s.log.size());
+  if (s.params.max_token_rate > 0) setup.interval = Seconds(1 / s.params.max_token_rate);
   setup.prefill_per_token =
       info.profile.prefill_time(0, s.log.size()) / static_cast<double>(s.log.size());
   setup.prefer_exact_wait = to_seconds(config.prefer_exact_wait);
@@ -87,10 +102,13 @@ void Node::Impl::begin_incoming(Session& s, const NodeId& source, const Attempt&
     setup.row_wire = Seconds(static_cast<double>(info.geometry.bytes_per_token()) / goodput->value);
   }
   setup.lineage = lineage;
-  s.target_port =
-      std::make_unique<TargetPortOf>(ports, source, s.slot.value_or(engine::SlotId()), s.arriving);
+  if (!s.shadowing) trim_kv(s);
+  s.target_port = std::make_unique<TargetPortOf>(*this, s, source);
   s.incoming = std::make_unique<session::TargetHandover>(std::move(setup), s.log, s.staged, s.front,
                                                          *s.target_port);
+  if (s.shadowing) s.incoming->wait_for_step();
+  s.agreed_counted = s.differed_counted = 0;
+  s.last_id_at = ports.clock->now();
   s.met_at.reset();
 }
 
@@ -101,7 +119,10 @@ std::optional<TokenPosition> Node::Impl::usable_front(const Session& s,
                                                       Lineage lineage) const {
   if (!s.slot || s.stopping || s.decoding || s.prefilling) return std::nullopt;
   if (lineage != s.lineage) return std::nullopt;
-  return std::min(s.front, s.log.agrees_until(0, other.ids()));
+  const TokenPosition same = s.log.agrees_until(0, other.ids());
+  // The input of the step that runs must be the same, too.
+  if (s.shadowing) return same > s.front ? std::optional(s.front) : std::nullopt;
+  return std::min({s.front, same, other.size() - 1});
 }
 
 // Takes over what a peer knows of the session. False: the snapshot is not consistent.
@@ -294,6 +315,7 @@ void Node::Impl::handle(const NodeId& peer, wire::TokenUpdate& m) {
       return;
     }
     if (s->role == Role::kPreparing) renew_incoming(*s);
+    if (!m.ids.empty()) s->last_id_at = ports.clock->now();
     // A gap cannot be closed here; the link's resynchronization does.
     if (!s->incoming->on_tokens(m)) return;
     if (m.finish != wire::FinishReason::kNone) s->finish = m.finish;

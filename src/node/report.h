@@ -44,8 +44,12 @@ struct HandoverReport {
   TokenPosition tokens_overlap = 0;     // received and not used, since computed already
   std::uint64_t bytes = 0;              // KV bytes received
   TokenPosition residual_tokens = 0;    // rows that came after the claim
-  std::string error;                    // why it failed, empty
-  OnDemand<TargetPhases> phases;        // if NodeConfig::report_phases
+  // Shadow decoding: tokens sampled beside the source, of them those that the source's confirmed
+  // or not; and whether the first token after the handover was there already.
+  TokenPosition shadow_tokens = 0, shadow_agreed = 0, shadow_differed = 0;
+  bool shadow_used = false;
+  std::string error;              // why it failed, empty
+  OnDemand<TargetPhases> phases;  // if NodeConfig::report_phases
 };
 
 // The same handover at its source: made when the session has left for good, or is lent to a relay.

@@ -64,15 +64,20 @@ engine::DecodeParams Node::Impl::decode_params(const Session& s, Duration first_
   params.sampling = sampling_of(s.params);
   params.tokens = s.log.copy(0, s.log.size());
   params.prompt_tokens = s.log.prompt_tokens();
-  const std::uint64_t wanted = std::uint64_t{s.log.prompt_tokens()} + s.params.max_tokens - 1;
-  params.last_position = static_cast<TokenPosition>(std::min<std::uint64_t>(wanted, s.reserved));
+  params.last_position = last_position(s);
   params.max_token_rate = TokensPerSecond(s.params.max_token_rate);
   params.first_due = first_due;
   return params;
 }
 
+TokenPosition Node::Impl::last_position(const Session& s) const {
+  const std::uint64_t wanted = std::uint64_t{s.log.prompt_tokens()} + s.params.max_tokens - 1;
+  return static_cast<TokenPosition>(std::min<std::uint64_t>(wanted, s.reserved));
+}
+
 // Prefills what is missing of the prompt, then decodes. The last id is always the input of a step.
 void Node::Impl::start_serving(Session& s, Duration first_due) {
+  drop_held(s);
   const TokenPosition end = s.log.size() - 1;
   if (s.front < end) {
     s.prefilling = true;
@@ -140,23 +145,33 @@ void Node::Impl::on_attached(engine::SlotId slot, TokenPosition front) {
 
 void Node::Impl::on_sampled(engine::SlotId slot, const engine::Sampled& token) {
   Session* s = find(slot);
+  if (s != nullptr && s->shadowing) {
+    shadowed(*s, token);
+    return;
+  }
   if (s == nullptr || !s->decoding || s->finish != wire::FinishReason::kNone) return;
   if (token.position != s->log.size()) {
     fail_session(*s, Error{Errc::kInternal, "the engine sampled at an unexpected position"});
     return;
   }
+  if (s->report) {
+    const TimePoint now = ports.clock->now();
+    s->arriving->first_step_begun.first(now - token.step);
+    s->arriving->first_step_ended.first(now);
+  }
+  sampled(*s, token);
+}
+
+// The owner's next token.
+void Node::Impl::sampled(Session& s, const engine::Sampled& token) {
   ++stats_.tokens_sampled;
   resident_ = true;
-  s->log.append(token.id, config.name);
-  s->front = token.position;
-  s->last_sampled = ports.clock->now();
-  if (s->report) {
-    s->arriving->first_step_begun.first(s->last_sampled - token.step);
-    s->arriving->first_step_ended.first(s->last_sampled);
-  }
+  s.log.append(token.id, config.name);
+  s.front = token.position;
+  s.last_sampled = ports.clock->now();
 
-  auto out = s->assembler.push(ports.text->piece(token.id));
-  s->texts.push_back(out.text);
+  auto out = s.assembler.push(ports.text->piece(token.id));
+  s.texts.push_back(out.text);
   wire::FinishReason finish = wire::FinishReason::kNone;
   if (out.stop || token.end_of_generation) {
     finish = wire::FinishReason::kStop;
@@ -164,14 +179,14 @@ void Node::Impl::on_sampled(engine::SlotId slot, const engine::Sampled& token) {
     finish = wire::FinishReason::kLength;
   }
   if (finish != wire::FinishReason::kNone) {
-    finish_session(*s, finish);
+    finish_session(s, finish);
     return;
   }
   // The update leaves before the token is written (rule 5).
-  tell_tokens(*s);
-  pump_stream(*s);
-  if (s->report) close_report(*s);
-  if (s->outgoing) s->outgoing->on_front(s->front);
+  tell_tokens(s);
+  pump_stream(s);
+  if (s.report) close_report(s);
+  if (s.outgoing) s.outgoing->on_front(s.front);
 }
 
 // Everybody who follows this session's ids learns the new ones.

@@ -81,6 +81,7 @@ struct Session {
         grace(clock),
         repeat(clock),
         watch(clock),
+        hold(clock),
         plan_again(clock) {}
 
   SessionId id;
@@ -110,6 +111,10 @@ struct Session {
   bool decoding = false;
   bool stopping = false;    // pause() or abort() was asked for
   bool prefilling = false;  // owner's prompt
+  bool shadowing = false;   // one step of a shadow runs; it ends by itself
+  // Sampled by the shadow before the handover, and due (max_token_rate) a little later: KV reaches
+  // one position further than otherwise.
+  std::optional<engine::Sampled> held;
   Lineage lineage;
   session::StagedRows staged;
   TimePoint last_sampled{};
@@ -120,7 +125,8 @@ struct Session {
   std::unique_ptr<session::SourceHandover> outgoing;
   std::unique_ptr<session::TargetPort> target_port;
   std::unique_ptr<session::TargetHandover> incoming;
-  BootId incoming_boot;             // of the source, at the request
+  TokenPosition agreed_counted = 0, differed_counted = 0;  // of `incoming`, in NodeStats
+  BootId incoming_boot;                                    // of the source, at the request
   std::optional<NodeId> executing;  // RAN execution towards that gNB is under way
   std::optional<NodeId> relay_to;   // owner: the UE is at that node, which relays
   NodeId elsewhere;                 // where the session is or went, as far as known; may be empty
@@ -130,6 +136,7 @@ struct Session {
   Attempt release_attempt;
   int releases = 0;                           // sent without an acknowledgement
   TimePoint expected_at{};                    // predicted handover, at the target
+  TimePoint last_id_at{};                     // at the target: when the source's last id came
   Seconds load{0};                            // at the target: T_load when the request came
   TimePoint lease_named{};                    // at the source: when a frame last renewed the lease
   std::map<NodeId, TokenPosition> mirrors;    // ids told (rule 16)
@@ -160,6 +167,7 @@ struct Session {
   Timer grace;     // no UE
   Timer repeat;    // HandoverSuccess, UeContextRelease, RetrieveUeContextRequest
   Timer watch;     // the source's answer, then its progress
+  Timer hold;      // until `held` is due
   Timer plan_again;
 };
 

@@ -96,10 +96,13 @@ void Node::Impl::release_slot(Session& s) {
   s.slot.reset();
   s.front = 0;
   s.reserved = 0;
-  s.decoding = s.stopping = s.prefilling = false;
+  s.decoding = s.stopping = s.prefilling = s.shadowing = false;
+  s.held.reset();
+  s.hold.cancel();
 }
 
 void Node::Impl::retain(Session& s, Duration how_long) {
+  drop_held(s);
   s.role = Role::kRetained;
   s.lease.cancel();
   s.plan_again.cancel();

@@ -39,6 +39,7 @@ void SourceHandover::on_acknowledged(const wire::HandoverRequestAcknowledge& ack
 void SourceHandover::on_progress(const wire::PreparationProgress& progress) {
   target_front_ = std::max(target_front_, progress.front);
   target_goal_ = std::max(progress.prefill_goal, progress.front);
+  follows_ = progress.follows;
   pump();
 }
 
@@ -80,7 +81,7 @@ void SourceHandover::on_exported(kv::TokenRange range, kv::Bytes rows) {
 
 std::optional<kv::TokenRange> SourceHandover::next_range() const {
   const wire::Plan& plan = setup_.plan;
-  if (plan.order == wire::SendOrder::kNothing || plan.relay) return std::nullopt;
+  if (plan.order == wire::SendOrder::kNothing || plan.relay || follows_) return std::nullopt;
   const TokenPosition block = setup_.geometry.block_tokens;
   const TokenPosition low = plan.meet ? std::max(plan.send_begin, target_goal_) : plan.send_begin;
   const TokenPosition complete = front_ / block * block;
@@ -180,6 +181,7 @@ void SourceHandover::on_resynchronized(const wire::HeldAttempt* held) {
   if (state_ == State::kOver || state_ == State::kCancelling) return;
   sent_.clear();
   exporting_bytes_ = 0;
+  follows_ = false;
   const bool same = held != nullptr && held->tokens_known <= log_.size() &&
                     log_.hash(held->tokens_known) == held->token_hash;
   told_ = same ? held->tokens_known : 0;

@@ -100,7 +100,8 @@ class SourceHandover {
   TokenPosition told_;   // ids that the target was told
   TokenPosition target_front_ = 0;
   TokenPosition target_goal_ = 0;
-  kv::Coverage sent_;  // on the wire, delivered, or held there before
+  bool follows_ = false;  // the target computes what comes next itself
+  kv::Coverage sent_;     // on the wire, delivered, or held there before
   std::uint64_t exporting_bytes_ = 0;
   std::uint64_t bytes_sent_ = 0;
   wire::SnStatusTransfer status_;

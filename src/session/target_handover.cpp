@@ -6,6 +6,15 @@
 
 namespace pallas::session {
 
+namespace {
+
+// Replays are short runs, so that rows arriving meanwhile are used.
+constexpr TokenPosition kReplayRun = 4;
+// A follower is in step with its source while it is late by no more than this share of a step.
+constexpr double kInStep = 0.05;
+
+}  // namespace
+
 TargetHandover::TargetHandover(Setup setup, TokenLog& log, StagedRows& staged, TokenPosition front,
                                TargetPort& port)
     : setup_(std::move(setup)),
@@ -24,6 +33,7 @@ void TargetHandover::adopt_plan(const Attempt& attempt, const wire::Plan& plan, 
   setup_.plan = plan;
   setup_.lineage = lineage;
   setup_.exact_available = exact_available;
+  follows_ = false;
   kv_coming_ = plan.order != wire::SendOrder::kNothing;
   advance();
 }
@@ -69,6 +79,7 @@ wire::PreparationProgress TargetHandover::progress() const {
   progress.received_bytes = counts_.bytes;
   progress.prefilled_tokens = prefill_tokens_;
   progress.prefill_ns = prefill_ns_;
+  progress.follows = follows_;
   return progress;
 }
 
@@ -84,8 +95,6 @@ void TargetHandover::run_prefill(TokenPosition end) {
 }
 
 void TargetHandover::run_replay(TokenPosition end) {
-  // Short runs, so that rows arriving meanwhile are used.
-  constexpr TokenPosition kReplayRun = 4;
   end = std::min(end, front_ + kReplayRun);
   const auto ids = log_.ids();
   if (front_ < chunk_end() && !setup_.exact_generated_chunks) counts_.inexact = true;
@@ -134,7 +143,68 @@ bool TargetHandover::chunk_pays(TokenPosition end) const {
   return missing < 2 * setup_.block_tokens && setup_.prefill_per_token < setup_.row_wire;
 }
 
+// A step over the source's KV gives the source's row: where the self-test says so, on moved rows of
+// any lineage or beside recomputed ones of the original.
+bool TargetHandover::steps_are_exact() const {
+  const bool same_kv = setup_.lineage == Lineage() || counts_.recomputed == 0;
+  return setup_.exact_single_step && setup_.exact_available && same_kv && !counts_.inexact;
+}
+
+// Following begins when the KV has caught up (but for one position, where its row would come later
+// than its replay), and ends when the engine is needed elsewhere or falls behind.
+void TargetHandover::decide_to_follow() {
+  if (state_ == State::kCompleting) return;  // what was told to the source holds
+  const TokenPosition behind = known_end() - std::min(front_, known_end());
+  const bool foreseen = setup_.plan.window_s > 0 && !source_lost_ && !diverged_ && !refuted_ &&
+                        finish_ == wire::FinishReason::kNone;
+  const bool allowed = setup_.consistency == wire::Consistency::kFast || steps_are_exact();
+  if (!foreseen || !allowed || behind > 2 * kReplayRun || !port_.may_follow()) {
+    follows_ = false;
+  } else if (behind == 0 || (behind == 1 && setup_.row_wire >= setup_.step)) {
+    follows_ = true;
+  }
+}
+
+// The step over the last known id.
+void TargetHandover::follow() {
+  if (!follows_ || front_ != known_end() || log_.size() > setup_.last_position) return;
+  if (!steps_are_exact()) counts_.inexact = true;
+  const Seconds late =
+      to_seconds(port_.last_id_age()) + setup_.step - std::max(setup_.interval, setup_.step);
+  if (!status_known_ && late > kInStep * setup_.step) {
+    // The row of this position may well be here before a step could end.
+    const bool waits = kv_coming_ && front_ >= setup_.plan.recompute_end;
+    if (waits && setup_.row_wire > Seconds(0) && late > 1.5 * setup_.row_wire) {
+      follows_ = false;
+    } else {
+      run_replay(log_.size());
+    }
+    return;
+  }
+  goal_ = log_.size();
+  busy_ = true;
+  running_ = Running::kShadow;
+  port_.decode_next();
+}
+
+// The source's id wins. Its row at the front was computed from ids that are known, so nothing but
+// the token is dropped.
+void TargetHandover::check_shadow() {
+  if (!shadow_ || shadow_->position >= log_.size()) return;
+  if (log_.at(shadow_->position) == shadow_->id) {
+    ++counts_.shadow_agreed;
+  } else {
+    ++counts_.shadow_differed;
+    // Equal KV and an equal engine sample equal ids: one of the two is not what it claims to be.
+    refuted_ = setup_.consistency != wire::Consistency::kFast;
+    counts_.inexact = true;
+  }
+  shadow_.reset();
+}
+
 void TargetHandover::advance() {
+  check_shadow();
+  decide_to_follow();
   if (busy_ || state_ == State::kComplete || setup_.plan.relay) return;
   counts_.overlap += staged_.drop_below(front_);
   if (auto rows = staged_.take_at(front_)) {
@@ -147,7 +217,11 @@ void TargetHandover::advance() {
   }
   const TokenPosition end = known_end();
   if (front_ >= end) {
-    if (state_ == State::kCompleting) state_ = State::kComplete;
+    if (state_ == State::kCompleting) {
+      state_ = State::kComplete;
+    } else {
+      follow();
+    }
     return;
   }
   const TokenPosition hole_end = std::min(end, staged_.next_begin(front_).value_or(end));
@@ -161,11 +235,11 @@ void TargetHandover::advance() {
     return;
   }
   if (!status_known_ && !source_lost_) {
-    if (front_ >= chunk_end() && replay_pays(end)) run_replay(hole_end);
+    if (front_ >= chunk_end() && (follows_ || replay_pays(end))) run_replay(hole_end);
     return;
   }
-  const bool coming = kv_coming_ && !source_lost_ && !diverged_ && front_ < source_n_ &&
-                      front_ >= setup_.plan.send_begin;
+  const bool coming = kv_coming_ && !source_lost_ && !diverged_ && !follows_ &&
+                      front_ < source_n_ && front_ >= setup_.plan.send_begin;
   if (!coming) {
     recompute_rest(hole_end);
     return;
@@ -199,7 +273,10 @@ Status TargetHandover::on_tokens(const wire::TokenUpdate& update) {
       continue;
     }
     if (diverged_) return {};
-    log_.append(id, update.by);
+    // Of what is delivered here, this node's engine sampled what it had first.
+    const bool had =
+        state_ == State::kClaiming && shadow_ && shadow_->position == p && shadow_->id == id;
+    log_.append(id, had ? setup_.self : update.by);
   }
   if (update.finish != wire::FinishReason::kNone) finish_ = update.finish;
   advance();
@@ -262,7 +339,30 @@ void TargetHandover::on_front(TokenPosition front, Duration busy) {
   if (front_ < goal_) return;  // a chunk of a longer run
   busy_ = false;
   running_ = Running::kNone;
+  cut_kv();
   advance();
+}
+
+void TargetHandover::on_shadow(const ShadowToken& token) {
+  ++counts_.shadow_tokens;
+  front_ = token.position;
+  shadow_ = token;
+  busy_ = false;
+  running_ = Running::kNone;
+  cut_kv();
+  advance();
+}
+
+void TargetHandover::wait_for_step() {
+  busy_ = true;
+  running_ = Running::kShadow;
+  goal_ = front_ + 1;
+}
+
+std::optional<ShadowToken> TargetHandover::take_shadow() {
+  check_shadow();
+  if (shadow_ && shadow_->position != front_) shadow_.reset();
+  return std::exchange(shadow_, std::nullopt);
 }
 
 void TargetHandover::on_attach() {
@@ -283,6 +383,18 @@ void TargetHandover::on_log_cut(TokenPosition end) {
   staged_.drop_from(end);
   diverged_ = true;
   counts_.inexact = true;
+  cut_ = std::min(end, cut_.value_or(end));
+  cut_kv();
+}
+
+void TargetHandover::cut_kv() {
+  if (busy_ || !cut_) return;
+  if (shadow_ && shadow_->position > *cut_) shadow_.reset();
+  if (front_ > *cut_) {
+    front_ = goal_ = *cut_;
+    port_.truncate(front_);
+  }
+  cut_.reset();
 }
 
 }  // namespace pallas::session

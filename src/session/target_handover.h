@@ -10,7 +10,15 @@
 //
 // Two fronts work in it: prefill (or replay) raises the engine's front, rows that arrived above it
 // wait in StagedRows and are attached when the front reaches them. Pure: commands go through
-// TargetPort, at most one at a time; results come back by on_front().
+// TargetPort, at most one at a time; results come back by on_front() and on_shadow().
+//
+// Following: once its KV has caught up, the target goes with the source, one step for each id that
+// comes. A step over the last known id samples the next one too, as the source does at that moment
+// (shadow decoding); it is compared with the source's when that comes, never emitted before the
+// session is here, and never built upon: the target is at most one token ahead of what it knows.
+// Steps over older ids, when it fell behind, are replays. So is the step over the last one where it
+// would end after the source's next id has come: what it samples would be of no use, and a step
+// without logits is shorter, so that the target falls into step again.
 
 #include <cstdint>
 #include <optional>
@@ -33,6 +41,20 @@ class TargetPort {
   virtual void prefill(TokenPosition first, std::vector<TokenId> tokens) = 0;
   virtual void replay(TokenPosition first, std::vector<TokenId> tokens) = 0;
   virtual void attach_rows(Rows rows) = 0;
+  // Decodes one token after all known ids. Ends with on_shadow.
+  virtual void decode_next() = 0;
+  virtual void truncate(TokenPosition front) = 0;  // without an answer
+  // Steps may be spent on following now; asked before each.
+  virtual bool may_follow() const = 0;
+  // How long the last id of the source has been known.
+  virtual Duration last_id_age() const = 0;
+};
+
+// What the step over the last known id sampled.
+struct ShadowToken {
+  TokenPosition position = 0;
+  TokenId id = 0;
+  bool end_of_generation = false;
 };
 
 class TargetHandover {
@@ -43,12 +65,16 @@ class TargetHandover {
     SessionId session;
     Attempt attempt;
     NodeId source;
+    NodeId self;
     wire::Plan plan;
     wire::Consistency consistency = wire::Consistency::kPreferExact;
     bool exact_available = true;          // both engines are in one exactness class
     bool exact_generated_chunks = false;  // engine capability
+    bool exact_single_step = false;       // engine capability
+    TokenPosition last_position = 0;      // nothing is sampled beyond it
     TokenPosition run_tokens = 64;        // one prefill command at most
     Seconds step{0.02};                   // one replayed token
+    Seconds interval{0};                  // between the source's tokens, where it is longer
     Seconds prefill_per_token{0.004};
     Seconds prefer_exact_wait{0.5};
     Seconds row_wire{0};  // one position's rows on the link; 0: not known, or instant
@@ -60,6 +86,9 @@ class TargetHandover {
     TokenPosition recomputed = 0, replayed = 0, received = 0, overlap = 0, residual = 0;
     std::uint64_t bytes = 0;
     std::uint64_t blocks_refused = 0;
+    // Steps that sampled; of their tokens those that the source's confirmed, or not. The rest was
+    // used or never compared.
+    TokenPosition shadow_tokens = 0, shadow_agreed = 0, shadow_differed = 0;
     bool inexact = false;  // positions were computed in an unproven class, or rows of another
                            // lineage or of other ids were met
   };
@@ -79,6 +108,7 @@ class TargetHandover {
   const Counts& counts() const { return counts_; }
   TokenPosition front() const { return front_; }
   bool busy() const { return busy_; }
+  bool follows() const { return follows_; }
   bool source_lost() const { return source_lost_; }
   bool status_known() const { return status_known_; }
   Duration next_due() const { return next_due_; }
@@ -101,11 +131,19 @@ class TargetHandover {
   void on_front(TokenPosition front, Duration busy);
   void on_attach();       // the UE is here
   void on_source_lost();  // nothing more will come from it
-  // The running command's rows are no longer wanted; the log was cut to `end`.
+  // The running command's rows are no longer wanted; the log was cut to `end`. The KV is cut there
+  // too, as soon as nothing runs.
   void on_log_cut(TokenPosition end);
+  // The step of decode_next() is over.
+  void on_shadow(const ShadowToken& token);
+  // A step that an earlier preparation began still runs in the slot: its on_shadow comes first.
+  // Called before anything else.
+  void wait_for_step();
+  // The token after all known ids, if a step has sampled it. It is the caller's then.
+  std::optional<ShadowToken> take_shadow();
 
  private:
-  enum class Running { kNone, kPrefill, kReplay, kAttach };
+  enum class Running { kNone, kPrefill, kReplay, kAttach, kShadow };
 
   TokenPosition known_end() const;  // KV can be computed or used below it
   TokenPosition chunk_end() const;  // chunks are in a proven class below it
@@ -114,6 +152,11 @@ class TargetHandover {
   void recompute_rest(TokenPosition end);
   bool chunk_pays(TokenPosition end) const;
   bool replay_pays(TokenPosition end) const;
+  bool steps_are_exact() const;
+  void decide_to_follow();
+  void follow();
+  void check_shadow();
+  void cut_kv();
 
   Setup setup_;
   TokenLog& log_;
@@ -128,6 +171,10 @@ class TargetHandover {
   bool source_lost_ = false;
   bool kv_coming_ = true;  // the source has rows that it will send
   bool diverged_ = false;  // the UE's ids won over the source's
+  bool follows_ = false;   // the source sends no rows from the front on
+  bool refuted_ = false;   // a token differed where it could not, if all that is claimed were so
+  std::optional<ShadowToken> shadow_;  // not compared yet
+  std::optional<TokenPosition> cut_;   // KV from there on belongs to other ids
   TokenPosition source_n_ = 0;
   Duration next_due_{0};
   wire::FinishReason finish_ = wire::FinishReason::kNone;

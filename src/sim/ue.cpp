@@ -99,6 +99,7 @@ std::vector<HandoverRecord> Ue::take_handovers() {
 }
 
 void Ue::on_sampled(TokenIndex index, TimePoint when) {
+  if (index + 1 < sampled_end_) return;  // a shadow's, behind its source
   sampled_at_[index % kSampledKept] = when;
   sampled_end_ = index + 1;
 }

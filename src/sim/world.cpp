@@ -34,6 +34,7 @@ node::NodeConfig patient_node() {
   config.max_sessions = std::numeric_limits<std::uint32_t>::max();
   config.max_handover_reports = std::numeric_limits<std::uint32_t>::max();
   config.report_phases = false;
+  config.shadow = node::Shadow::kOff;
   return config;
 }
 

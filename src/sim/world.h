@@ -28,8 +28,9 @@ struct GnbSettings {
 };
 
 // The product's settings, but for clocks and limits that cut slow schemes off: a source keeps its
-// frozen KV for an hour, reports and sessions are not bounded, reports do without phases, and nobody
-// sends comments to waiting UEs, which no record shows.
+// frozen KV for an hour, reports and sessions are not bounded, reports do without phases, and
+// nobody sends comments to waiting UEs, which no record shows. Schemes are what the papers say: no
+// shadow.
 node::NodeConfig patient_node();
 
 struct WorldSettings {

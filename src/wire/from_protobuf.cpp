@@ -214,6 +214,7 @@ void get(const pb::PreparationProgress& p, PreparationProgress& m) {
   m.receive_ns = p.receive_ns();
   m.prefilled_tokens = p.prefilled_tokens();
   m.prefill_ns = p.prefill_ns();
+  m.follows = p.follows();
 }
 
 void get(const pb::SnStatusTransfer& p, SnStatusTransfer& m) {

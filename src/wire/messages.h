@@ -233,6 +233,8 @@ struct PreparationProgress {
   std::uint64_t receive_ns = 0;  // time in which they arrived, link busy
   TokenPosition prefilled_tokens = 0;
   std::uint64_t prefill_ns = 0;
+  // It computes every position from `front` on itself, a step for each id: no rows are needed.
+  bool follows = false;
   friend bool operator==(const PreparationProgress&, const PreparationProgress&) = default;
 };
 

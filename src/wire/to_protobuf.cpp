@@ -205,6 +205,7 @@ void put(const PreparationProgress& m, pb::PreparationProgress& p) {
   p.set_receive_ns(m.receive_ns);
   p.set_prefilled_tokens(m.prefilled_tokens);
   p.set_prefill_ns(m.prefill_ns);
+  p.set_follows(m.follows);
 }
 
 void put(const SnStatusTransfer& m, pb::SnStatusTransfer& p) {

@@ -1,5 +1,6 @@
 """`pallas bench handover` with the made-up engine: what it measures, keeps and refuses."""
 
+import csv
 import json
 import os
 import tempfile
@@ -77,10 +78,15 @@ class BenchHandover(unittest.TestCase):
                 self.assertGreater(one["residents_itl_ms"][part]["p90"], 0)
 
     def test_a_wrong_target_costs_the_preparation(self):
-        out, _ = self.bench("--scheme=two-front", "--handovers=1", "--wrong-target=1", "--json")
-        row = json.loads(out)[0]
-        self.assertEqual(row["prepared_handovers"], 0)
-        self.assertTrue(row["ids_ok"])
+        with tempfile.TemporaryDirectory() as folder:
+            out, _ = self.bench("--scheme=two-front", "--handovers=1", "--wrong-target=1", f"--out={folder}", "--json")
+            self.assertTrue(json.loads(out)[0]["ids_ok"])
+            with open(os.path.join(folder, "handovers.csv")) as file:
+                moved = next(row for row in csv.DictReader(file) if row["scheme"] == "two-front")
+        self.assertEqual(moved["foretold_wrongly"], "1")
+        # Foretold 500 ms before; asked for when the radio showed the right cell, so hardly before the attach.
+        if moved["prepared"] == "1":
+            self.assertGreater(float(moved["request_ms"]), -250)
 
     def test_bad_input_is_refused_by_name(self):
         self.refused([], "handover")

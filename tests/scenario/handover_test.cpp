@@ -4,33 +4,13 @@
 
 #include <algorithm>
 
-#include "virtual_gnbs.h"
+#include "scenario_checks.h"
 
 namespace pallas::test {
 namespace {
 
 using namespace std::chrono_literals;
 using mobility::HandoverPhase;
-
-Duration gap_at(const VirtualUe& ue, Epoch epoch) {
-  // From the last token before the attachment up to the 8th after it.
-  const auto& all = ue.transcript.entries();
-  auto first =
-      std::find_if(all.begin(), all.end(), [&](const auto& e) { return e.epoch >= epoch; });
-  Duration longest{0};
-  if (first == all.begin() || first == all.end()) return longest;
-  const auto last = std::min<std::ptrdiff_t>(all.end() - first, 8);
-  for (auto it = first - 1; it != first + last - 1; ++it) {
-    longest = std::max(longest, Duration((it + 1)->at - it->at));
-  }
-  return longest;
-}
-
-void expect_clean(VirtualGnbs& world, const VirtualUe& ue) {
-  EXPECT_EQ(ue.transcript.breaches(), std::vector<std::string>{});
-  EXPECT_EQ(world.codec_faults(), std::vector<std::string>{});
-  EXPECT_FALSE(ue.failed) << ue.failed->describe();
-}
 
 class EveryScheme : public testing::TestWithParam<const char*> {};
 
@@ -80,7 +60,7 @@ TEST(TwoFront, leaves_no_pause_at_a_prepared_handover) {
   world.hand_over(ue, "a", "b", 4s);
   world.clock.run_for(2s);
   expect_clean(world, ue);
-  EXPECT_LE(to_ms(gap_at(ue, Epoch(2))), 40 + 2 * 17);
+  EXPECT_LE(to_ms(ue.gap_at(Epoch(2))), 40 + 2 * 17);
   ASSERT_EQ(world.node("b").handovers().size(), 1u);
   const auto& report = world.node("b").handovers().front();
   EXPECT_TRUE(report.prepared);

@@ -5,7 +5,7 @@
 
 #include <variant>
 
-#include "virtual_gnbs.h"
+#include "scenario_checks.h"
 
 namespace pallas::test {
 namespace {
@@ -28,24 +28,6 @@ class Rules : public testing::Test {
     VirtualUe& ue = world.open("a", prompt, [&](auto& p) { p.max_tokens = max_tokens; });
     world.clock.run_for(2s);
     return ue;
-  }
-  static void expect_whole(VirtualGnbs& w, VirtualUe& ue) {
-    ASSERT_TRUE(w.clock.run_until([&] { return ue.finished || ue.failed; }, 120s));
-    EXPECT_FALSE(ue.failed) << ue.failed->describe();
-    EXPECT_EQ(ue.transcript.breaches(), std::vector<std::string>{});
-    EXPECT_EQ(w.codec_faults(), std::vector<std::string>{});
-    EXPECT_EQ(ue.transcript.ids(), w.reference(ue, ue.params.max_tokens));
-    EXPECT_EQ(ue.finishes, 1);
-  }
-  // After every clock has run out nothing of the session is left but logs.
-  static void expect_nothing_left(VirtualGnbs& w) {
-    w.clock.run_for(60s);
-    for (const char* name : {"a", "b", "c"}) {
-      if (!w.alive(name)) continue;
-      EXPECT_EQ(w.engine(name).live_slots(), 0u) << name;
-      EXPECT_EQ(w.node(name).stats().staged_bytes, 0u) << name;
-      EXPECT_TRUE(w.engine(name).consistent()) << name;
-    }
   }
 
   VirtualGnbs world;

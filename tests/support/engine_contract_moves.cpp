@@ -205,6 +205,38 @@ TEST_P(EngineContract, a_replay_beside_decoding_neighbours_changes_neither) {
   EXPECT_TRUE(same_tokens(generate(target, kAfter), generate(source, kAfter)));
 }
 
+TEST_P(EngineContract, a_follower_samples_what_its_source_samples_and_gets_its_rows) {
+  if (!can().exact_attach || !can().exact_single_step) GTEST_SKIP() << "not claimed";
+  TestSession source = open(25);
+  prefill(source);
+  generate(source, 5);
+  TestSession follower = open_copy(source, 1);
+  const TokenPosition met = front_of(source);
+  attach(follower, 0, met, export_rows(source, {0, met}));
+  const auto expected = generate(source, 12);
+  std::vector<Sampled> sampled;
+  // A command for each token, with all ids anew: the sampler's state is that of one long decode.
+  for (std::size_t i = 0; i < expected.size(); ++i) sampled.push_back(generate(follower, 1).at(0));
+  EXPECT_TRUE(same_tokens(sampled, expected));
+  EXPECT_TRUE(sampled.back().limit);
+  const kv::TokenRange steps{met, front_of(source)};
+  EXPECT_EQ(export_rows(follower, steps), export_rows(source, steps));
+}
+
+TEST_P(EngineContract, a_sampled_token_that_is_not_taken_leaves_no_trace) {
+  if (!can().exact_single_step) GTEST_SKIP() << "not claimed";
+  TestSession follower = open(25);
+  prefill(follower);
+  for (unsigned i = 0; i < 6; ++i) {
+    generate(follower, 1);
+    follower.ids.back() = harness_->ordinary_token(300 + i);  // somebody else chose this one
+  }
+  TestSession replayed = open_copy(follower, 0);
+  engine().prefill(replayed.slot, 0, part(replayed.ids, 0, 24));
+  engine().replay(replayed.slot, 24, part(replayed.ids, 24, front_of(replayed)));
+  EXPECT_TRUE(same_tokens(generate(follower, kAfter), generate(replayed, kAfter)));
+}
+
 TEST_P(EngineContract, generated_tokens_recomputed_in_chunks_are_the_same_where_claimed) {
   if (!can().exact_chunked_generated) GTEST_SKIP() << "not claimed";
   TestSession source = open(20);

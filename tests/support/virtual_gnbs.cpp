@@ -1,5 +1,6 @@
 #include "virtual_gnbs.h"
 
+#include <algorithm>
 #include <stdexcept>
 #include <utility>
 
@@ -61,6 +62,19 @@ node::UeContext VirtualUe::context(const std::vector<std::string>&) const {
     ++all.sampled_by.back().second;
   }
   return all;
+}
+
+Duration VirtualUe::gap_at(Epoch attachment) const {
+  const auto& all = transcript.entries();
+  const auto first =
+      std::find_if(all.begin(), all.end(), [&](const auto& e) { return e.epoch >= attachment; });
+  Duration longest{0};
+  if (first == all.begin() || first == all.end()) return longest;
+  const auto last = std::min<std::ptrdiff_t>(all.end() - first, 8);
+  for (auto it = first - 1; it != first + last - 1; ++it) {
+    longest = std::max(longest, Duration((it + 1)->at - it->at));
+  }
+  return longest;
 }
 
 VirtualGnbs::VirtualGnbs(Options options)

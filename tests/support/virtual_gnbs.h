@@ -26,6 +26,9 @@ struct VirtualUe : public sim::Ue {
   std::string text;
   std::vector<TokenId> prompt_ids;  // empty: they follow from its number
 
+  // The longest interval from the last token before that attachment up to the 8th after it.
+  Duration gap_at(Epoch attachment) const;
+
   void on_token(const NodeId& emitter, int by, const node::TokenEvent& token,
                 TimePoint now) override;
   void on_finish(const node::FinishEvent& event) override;

@@ -124,7 +124,8 @@ TEST(DemoReport, json_has_the_documented_members) {
   EXPECT_EQ(json["step_ms"]["p50"], 17);
   const auto& handover = json["handovers"][0];
   for (const char* key : {"scheme", "source", "target", "prepared", "exact", "gap_ms", "sit_ms",
-                          "window_s", "early_s", "tokens_recomputed", "tokens_replayed", "bytes"}) {
+                          "window_s", "early_s", "tokens_recomputed", "tokens_replayed", "bytes",
+                          "shadow_tokens", "shadow_agreed", "shadow_differed", "shadow_used"}) {
     EXPECT_TRUE(handover.contains(key)) << key;
   }
   EXPECT_EQ(handover["gap_ms"], 45);

@@ -123,6 +123,7 @@ TEST(GnbConfig, printed_toml_reads_back_the_same) {
   GnbConfig config = good();
   config.node.scheme = "pallas";
   config.node.default_consistency = wire::Consistency::kExact;
+  config.node.shadow = node::Shadow::kAlways;
   config.node.lease = std::chrono::milliseconds(1500);
   config.node.initial_goodput = BytesPerSecond::from_mbps(50);
   config.node.mirrors.emplace_back("gnb-b");
@@ -134,6 +135,7 @@ TEST(GnbConfig, printed_toml_reads_back_the_same) {
   ASSERT_TRUE(status) << status.error().message;
   EXPECT_EQ(to_toml(back), to_toml(config));
   EXPECT_EQ(back.node.lease, config.node.lease);
+  EXPECT_EQ(back.node.shadow, config.node.shadow);
   EXPECT_EQ(back.model, config.model);
   EXPECT_EQ(back.node.mirrors, config.node.mirrors);
   EXPECT_EQ(back.sites.at(CellId("west")).x_m, -1.25);
@@ -180,6 +182,7 @@ INSTANTIATE_TEST_SUITE_P(
          BadToml{"allow_remote = 1\n", "gnb.toml:1: allow_remote: must be true or"},
          BadToml{"default_consistency = \"maybe\"\n",
                  "gnb.toml:1: default_consistency: must be exact"},
+         BadToml{"shadow = true\n", "gnb.toml:1: shadow: must be off, idle or always"},
          BadToml{"name = 1979-05-27\n", "gnb.toml:1: name: must be a single value"},
          BadToml{"peers = 3\n", "gnb.toml:1: peers: must be a table"},
          BadToml{"[peers]\ngnb-b = 7\n", "gnb.toml:2: peers.gnb-b: must be a string"},

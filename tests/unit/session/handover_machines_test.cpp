@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "session/source_handover.h"
@@ -182,6 +183,34 @@ TEST_F(Source, a_claim_revives_a_cancelled_attempt_and_resends_what_was_taken_ba
   EXPECT_EQ(port.exports.size(), 2 * before);
 }
 
+TEST_F(Source, sends_nothing_while_the_target_follows_and_the_rest_when_it_no_longer_does) {
+  TokenLog log = log_of(64, 1);
+  SourceHandover source(setup(two_front()), log, 64, port);
+  acknowledge(source);
+  run(source);
+  wire::PreparationProgress progress;
+  progress.attempt = kAttempt;
+  progress.front = progress.prefill_goal = 64;
+  progress.follows = true;
+  source.on_progress(progress);
+  port.exports.clear();
+  answered_ = 0;
+  for (TokenPosition front = 65; front < 90; ++front) {
+    log.append(7, NodeId("a"));
+    source.on_front(front);
+    run(source);
+  }
+  source.claim(Epoch(2));
+  source.on_paused(89, wire::FinishReason::kNone, true, Duration{0});
+  run(source);
+  EXPECT_TRUE(port.exports.empty());
+  progress.front = progress.prefill_goal = 87;
+  progress.follows = false;
+  source.on_progress(progress);
+  run(source);
+  EXPECT_EQ(port.exports, (std::vector<kv::TokenRange>{{87, 89}}));
+}
+
 TEST_F(Source, after_a_reconnect_only_what_the_target_lacks_is_sent_again) {
   const TokenLog log = log_of(64, 3);
   SourceHandover source(setup(two_front()), log, 64, port);
@@ -206,7 +235,7 @@ TEST_F(Source, after_a_reconnect_only_what_the_target_lacks_is_sent_again) {
 class TargetRecorder : public TargetPort {
  public:
   struct Command {
-    char kind;  // p, r, a
+    char kind;  // p, r, a, d (a step that samples), t (the new front)
     kv::TokenRange range;
     friend bool operator==(const Command&, const Command&) = default;
   };
@@ -218,6 +247,12 @@ class TargetRecorder : public TargetPort {
     commands.push_back({'r', {first, first + static_cast<TokenPosition>(tokens.size())}});
   }
   void attach_rows(Rows rows) override { commands.push_back({'a', rows.range}); }
+  void decode_next() override { commands.push_back({'d', {}}); }
+  void truncate(TokenPosition front) override { commands.push_back({'t', {front, front}}); }
+  bool may_follow() const override { return idle; }
+  Duration last_id_age() const override { return age; }
+  bool idle = false;
+  Duration age{0};
   std::vector<wire::Message> sent;
   std::vector<Command> commands;
 };
@@ -366,6 +401,224 @@ TEST_F(Target, a_gap_in_the_ids_is_named_and_changes_nothing) {
   const auto taken = target.on_tokens(update);
   ASSERT_FALSE(taken);
   EXPECT_NE(taken.error().message.find("TokenUpdate.first"), std::string::npos);
+}
+
+// The KV has caught up with 64 + 9 ids, and the engine has time.
+class Follower : public Target {
+ protected:
+  TargetHandover make_follower(wire::Consistency consistency = wire::Consistency::kExact,
+                               bool exact_single_step = true, double window_s = 1) {
+    TargetHandover::Setup s;
+    s.session = SessionId("s");
+    s.attempt = kAttempt;
+    s.source = NodeId("a");
+    s.self = NodeId("b");
+    s.plan = two_front(0);
+    s.plan.window_s = window_s;
+    s.consistency = consistency;
+    s.exact_single_step = exact_single_step;
+    s.last_position = 80;
+    port.idle = true;
+    return TargetHandover(std::move(s), log, staged, 72, port);
+  }
+  void sample(TargetHandover& target, TokenId id) {
+    ASSERT_EQ(port.commands.back().kind, 'd');
+    target.on_shadow({log.size(), id, false});
+  }
+  Status tell(TargetHandover& target, std::vector<TokenId> ids) {
+    wire::TokenUpdate update;
+    update.first = log.size();
+    update.ids = std::move(ids);
+    update.by = NodeId("a");
+    return target.on_tokens(update);
+  }
+  wire::SnStatusTransfer status() {
+    wire::SnStatusTransfer s;
+    s.n = log.size() - 1;
+    s.first = log.size();
+    s.token_hash = log.hash(log.size());
+    return s;
+  }
+  std::size_t steps() const {
+    return static_cast<std::size_t>(
+        std::count_if(port.commands.begin(), port.commands.end(),
+                      [](const auto& command) { return command.kind == 'd'; }));
+  }
+};
+
+TEST_F(Follower, takes_one_step_for_each_id_and_never_two) {
+  auto target = make_follower();
+  target.advance();
+  EXPECT_TRUE(target.progress().follows);
+  sample(target, 600);
+  target.advance();
+  EXPECT_EQ(steps(), 1u);
+  EXPECT_EQ(target.front(), 73u);
+  ASSERT_TRUE(tell(target, {600}));
+  sample(target, 601);
+  ASSERT_TRUE(tell(target, {601}));
+  EXPECT_EQ(steps(), 3u);
+  EXPECT_EQ(target.counts().shadow_tokens, 2u);
+  EXPECT_EQ(target.counts().shadow_agreed, 2u);
+  EXPECT_FALSE(target.counts().inexact);
+}
+
+TEST_F(Follower, compares_a_token_that_comes_after_the_sources) {
+  auto target = make_follower();
+  target.advance();
+  ASSERT_TRUE(tell(target, {600}));
+  target.on_shadow({73, 600, false});
+  EXPECT_EQ(target.counts().shadow_agreed, 1u);
+  EXPECT_EQ(steps(), 2u);
+}
+
+TEST_F(Follower, hands_its_token_over_after_the_status) {
+  auto target = make_follower();
+  target.advance();
+  sample(target, 600);
+  target.on_attach();
+  EXPECT_EQ(target.state(), TargetHandover::State::kClaiming);
+  target.on_status(status());
+  ASSERT_EQ(target.state(), TargetHandover::State::kComplete);
+  const auto token = target.take_shadow();
+  ASSERT_TRUE(token);
+  EXPECT_EQ(token->position, 73u);
+  EXPECT_EQ(token->id, 600);
+  EXPECT_FALSE(target.take_shadow());
+}
+
+TEST_F(Follower, waits_for_the_step_that_runs_when_the_status_comes) {
+  auto target = make_follower();
+  target.advance();
+  target.on_attach();
+  target.on_status(status());
+  EXPECT_EQ(target.state(), TargetHandover::State::kCompleting);
+  target.on_shadow({73, 600, false});
+  ASSERT_EQ(target.state(), TargetHandover::State::kComplete);
+  EXPECT_TRUE(target.take_shadow());
+}
+
+TEST_F(Follower, replays_what_it_missed_and_expects_no_rows_for_it) {
+  auto target = make_follower();
+  target.advance();
+  target.on_attach();
+  ASSERT_TRUE(tell(target, {600, 601, 602}));
+  auto last = status();
+  target.on_status(last);
+  target.on_shadow({73, 600, false});
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'r', {73, 75}}));
+  finish(target);
+  EXPECT_EQ(target.state(), TargetHandover::State::kComplete);
+  EXPECT_FALSE(target.take_shadow());
+}
+
+TEST_F(Follower, drops_a_token_that_differs_and_stops) {
+  auto target = make_follower();
+  target.advance();
+  sample(target, 600);
+  ASSERT_TRUE(tell(target, {999}));
+  EXPECT_EQ(log.at(73), 999);
+  EXPECT_EQ(target.counts().shadow_differed, 1u);
+  EXPECT_TRUE(target.counts().inexact);
+  EXPECT_FALSE(target.progress().follows);
+  EXPECT_EQ(steps(), 1u);
+}
+
+TEST_F(Follower, that_is_late_takes_the_step_without_sampling_and_is_in_step_with_the_next_id) {
+  auto target = make_follower();
+  port.age = std::chrono::milliseconds(5);  // a step takes 20
+  target.advance();
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'r', {72, 73}}));
+  finish(target);
+  EXPECT_EQ(port.commands.size(), 1u) << "nothing more until the next id";
+  port.age = {};
+  ASSERT_TRUE(tell(target, {600}));
+  EXPECT_EQ(port.commands.back().kind, 'd');
+}
+
+TEST_F(Follower, that_is_late_needs_no_token_at_the_handover) {
+  auto target = make_follower();
+  port.age = std::chrono::milliseconds(5);
+  target.advance();
+  target.on_attach();
+  ASSERT_TRUE(tell(target, {600}));
+  target.on_status(status());
+  finish(target);
+  EXPECT_EQ(target.state(), TargetHandover::State::kComplete);
+  EXPECT_EQ(target.front(), log.size() - 1);
+  EXPECT_FALSE(target.take_shadow());
+}
+
+TEST_F(Follower, goes_on_after_a_difference_where_the_session_is_fast) {
+  auto target = make_follower(wire::Consistency::kFast);
+  target.advance();
+  sample(target, 600);
+  ASSERT_TRUE(tell(target, {999}));
+  EXPECT_EQ(steps(), 2u);
+}
+
+TEST_F(Follower, needs_exact_steps_a_window_and_time) {
+  for (const auto consistency : {wire::Consistency::kExact, wire::Consistency::kPreferExact}) {
+    auto unproven = make_follower(consistency, false);
+    unproven.advance();
+    EXPECT_EQ(steps(), 0u);
+  }
+  auto unprepared = make_follower(wire::Consistency::kExact, true, 0);
+  unprepared.advance();
+  EXPECT_EQ(steps(), 0u);
+  auto busy = make_follower();
+  port.idle = false;
+  busy.advance();
+  EXPECT_EQ(steps(), 0u);
+  EXPECT_FALSE(busy.progress().follows);
+  port.idle = true;
+  ASSERT_TRUE(tell(busy, {}));
+  EXPECT_EQ(steps(), 1u);
+}
+
+TEST_F(Follower, takes_no_step_at_the_sessions_end) {
+  auto target = make_follower();
+  target.advance();
+  sample(target, 600);
+  ASSERT_TRUE(tell(target, {600, 601, 602, 603, 604, 605, 606, 607}));  // 81 ids, none follows
+  while (port.commands.back().kind != 'd' && target.front() < 80) finish(target);
+  EXPECT_EQ(steps(), 1u);
+}
+
+TEST_F(Follower, cuts_its_kv_when_the_ue_has_other_ids) {
+  auto target = make_follower();
+  target.advance();
+  log.truncate(70);
+  target.on_log_cut(70);
+  EXPECT_EQ(port.commands.back().kind, 'd') << "not while a step runs";
+  target.on_shadow({73, 600, false});
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'t', {70, 70}}));
+  EXPECT_EQ(target.front(), 70u);
+  EXPECT_FALSE(target.take_shadow());
+}
+
+TEST_F(Follower, waits_for_a_step_of_an_earlier_preparation_and_uses_what_it_sampled) {
+  auto target = make_follower();
+  target.wait_for_step();
+  target.advance();
+  EXPECT_TRUE(port.commands.empty());
+  target.on_shadow({73, 600, false});
+  EXPECT_EQ(target.front(), 73u);
+  ASSERT_TRUE(tell(target, {600}));
+  EXPECT_EQ(target.counts().shadow_agreed, 1u);
+}
+
+TEST_F(Follower, is_named_for_a_token_that_it_had_before_the_source_told_it_here) {
+  auto target = make_follower();
+  target.advance();
+  sample(target, 600);
+  ASSERT_TRUE(tell(target, {600}));
+  EXPECT_EQ(log.by(9), NodeId("a")) << "the UE got it from the source";
+  target.on_attach();
+  sample(target, 601);
+  ASSERT_TRUE(tell(target, {601, 602}));
+  EXPECT_EQ(log.by(10), NodeId("b"));
+  EXPECT_EQ(log.by(11), NodeId("a"));
 }
 
 TEST(Transcript, names_a_lost_a_repeated_and_a_contradicted_token) {

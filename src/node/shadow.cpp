@@ -1,0 +1,98 @@
+// Shadow decoding at the target: session::TargetHandover says when a step is taken; here is whether
+// the engine has time for it, and what becomes of a token that is there before the handover.
+
+#include <algorithm>
+
+#include "node/impl.h"
+
+namespace pallas::node {
+
+// With `idle` nobody else may wait for this engine: no session that it serves, none that it still
+// fills with KV. Sessions that are followed, too, do not count.
+bool Node::Impl::may_follow(const Session& s) const {
+  if (config.shadow != Shadow::kIdle) return config.shadow == Shadow::kAlways;
+  return std::none_of(by_slot_.begin(), by_slot_.end(), [&s](const auto& entry) {
+    const Session* other = entry.second;
+    if (other == &s) return false;
+    if (other->role == Role::kServing || other->role == Role::kArriving) return true;
+    return other->role == Role::kPreparing && other->incoming && !other->incoming->follows() &&
+           !other->incoming->fronts_met();
+  });
+}
+
+// One step of an ordinary decode: the sampler and its state follow from the ids, as at any node.
+void Node::Impl::decode_shadow(Session& s) {
+  s.shadowing = true;
+  s.arriving->shadow.started(ports.clock->now());
+  engine::DecodeParams params = decode_params(s, Duration{0});
+  params.last_position = s.log.size();
+  params.max_token_rate = {};  // the source's tokens set the pace
+  ports.engine->decode(*s.slot, std::move(params));
+}
+
+void Node::Impl::shadowed(Session& s, const engine::Sampled& token) {
+  s.shadowing = false;
+  s.front = token.position;
+  resident_ = true;
+  ++stats_.shadow_tokens;
+  if (!s.incoming) return;
+  s.arriving->shadow.ended(ports.clock->now(), 1, token.step);
+  s.incoming->on_shadow({token.position, token.id, token.end_of_generation});
+  after_target(s);
+}
+
+void Node::Impl::count_shadow(Session& s) {
+  const auto& counts = s.incoming->counts();
+  stats_.shadow_agreed += counts.shadow_agreed - s.agreed_counted;
+  stats_.shadow_differed += counts.shadow_differed - s.differed_counted;
+  s.agreed_counted = counts.shadow_agreed;
+  s.differed_counted = counts.shadow_differed;
+}
+
+// The session is here, and so is its next token: it is written at once, or when a reader with a
+// max_token_rate wants it.
+void Node::Impl::go_on_with(Session& s, const session::ShadowToken& token) {
+  engine::Sampled next;
+  next.position = token.position;
+  next.id = token.id;
+  next.end_of_generation = token.end_of_generation;
+  next.limit = token.position >= last_position(s);
+  s.held = next;
+  ++stats_.shadow_used;
+  if (s.report) s.report->shadow_used = true;
+  const Duration wait = s.due - ports.clock->now();
+  if (s.params.max_token_rate <= 0 || wait <= Duration{0}) {
+    emit_held(s);
+    return;
+  }
+  // As if the token before had been sampled here: who asks for the pace in the meantime.
+  s.last_sampled = s.due - to_duration(Seconds(1 / s.params.max_token_rate));
+  arm(s.hold, wait, s, [this](Session& live) { emit_held(live); });
+}
+
+void Node::Impl::emit_held(Session& s) {
+  const engine::Sampled token = *s.held;
+  s.held.reset();
+  sampled(s, token);
+  if (s.role != Role::kServing) return;  // it was the last one
+  // The next one is due an interval later, and takes a step.
+  const Duration step = to_duration(ports.engine->info().profile.decode_step(1, s.front));
+  start_serving(s, std::max(next_due(s) - step, Duration{0}));
+}
+
+// Decoding goes on otherwise, or elsewhere: the token will be sampled again.
+void Node::Impl::drop_held(Session& s) {
+  if (!s.held) return;
+  s.held.reset();
+  s.hold.cancel();
+  trim_kv(s);
+}
+
+// Without the token that a shadow sampled, the last id is the input of the next step again.
+void Node::Impl::trim_kv(Session& s) {
+  if (!s.slot || s.front < s.log.size()) return;
+  s.front = s.log.size() - 1;
+  ports.engine->truncate(*s.slot, s.front);
+}
+
+}  // namespace pallas::node
