@@ -225,8 +225,8 @@ void Node::Impl::claim(Session& s) {
   if (!relay) success.attempt = s.incoming->attempt();
   success.next_index = s.next_to_write;
   success.relay = relay;
-  ports.peers->send(source, std::move(success));
   s.arriving->claim_sent.first(ports.clock->now());
+  ports.peers->send(source, std::move(success));
   await_source(s, source);
 }
 
@@ -300,8 +300,8 @@ void Node::Impl::pull(Session& s, const NodeId& from) {
   request.compatibility = to_wire(ports.engine->info().compatibility);
   request.resume_token = s.params.resume_token;
   request.prefill_rate = ports.engine->info().profile.prefill_rate(0, s.log.size()).value;
-  ports.peers->send(from, std::move(request));
   s.arriving->retrieve_sent.first(ports.clock->now());
+  ports.peers->send(from, std::move(request));
   await_source(s, from);
 }
 
@@ -486,6 +486,7 @@ void Node::Impl::arrived_finished(Session& s) {
   s.watch.cancel();
   release_slot(s);
   s.role = Role::kFinished;
+  note_first_token(s);
   pump_stream(s);
   if (s.report) {
     s.report->exact = true;
@@ -601,11 +602,17 @@ wire::FinishReason Node::Impl::finish_of(Session& s) {
   return wire::FinishReason::kNone;
 }
 
+// Before it is written: afterwards the UE may have it before the clock is read.
+void Node::Impl::note_first_token(Session& s) {
+  if (s.report) s.arriving->first_token_written.first(ports.clock->now());
+}
+
 // The first own token is out: the handover is complete, and the source may free.
 void Node::Impl::close_report(Session& s) {
-  const TimePoint now = ports.clock->now();
-  s.report->first_token_ms = ms_since(s.attached_at, now);
-  if (s.report->error.empty()) s.arriving->first_token_written.set(now);
+  if (s.report->error.empty()) note_first_token(s);
+  const Mark& written = s.arriving->first_token_written;
+  s.report->first_token_ms =
+      ms_since(s.attached_at, written.happened() ? written.at() : ports.clock->now());
   send_release(s);
   if (config.report_phases) s.report->phases = std::move(s.arriving);
   s.arriving.reset();
@@ -616,8 +623,8 @@ void Node::Impl::close_report(Session& s) {
 
 void Node::Impl::send_release(Session& s) {
   if (s.release_to.value.empty() || s.release_attempt.counter == 0) return;
-  ports.peers->send(s.release_to, wire::UeContextRelease{s.id, s.epoch, s.release_attempt});
   if (s.report) s.arriving->release_sent.first(ports.clock->now());
+  ports.peers->send(s.release_to, wire::UeContextRelease{s.id, s.epoch, s.release_attempt});
   if (++s.releases > kMaxReleases || s.role != Role::kServing) return;
   arm(s.repeat, config.repeat, s, [this](Session& live) { send_release(live); });
 }

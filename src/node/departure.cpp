@@ -96,9 +96,9 @@ void Node::Impl::start_preparation(Session& s, const NodeId& target, const kv::T
   request.reserve_tokens = s.reserved;
   request.token_rate = plan_input(s, target, expected_in, false).decode_rate.value;
   ++stats_.preparations_requested;
-  ports.peers->send(target, std::move(request));
   s.lease_named = ports.clock->now();
   s.leaving->request_sent.set(s.lease_named);
+  ports.peers->send(target, std::move(request));
   renew_lease(s);
 }
 

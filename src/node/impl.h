@@ -150,6 +150,7 @@ class Node::Impl : public engine::EngineEvents {
   void after_target(Session& s);  // progress, completion
   void activate(Session& s);
   void open_report(Session& s, const AttachRequest& request);
+  void note_first_token(Session& s);
   void close_report(Session& s);
   void become_relay(Session& s, const NodeId& owner);
   void fence(Session& s, Epoch epoch, const NodeId& node);

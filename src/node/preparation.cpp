@@ -257,8 +257,8 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverRequest& m) {
   ack.prefill_rate = info.profile.prefill_rate(0, s->log.size()).value;
   ack.exact = exact;
   ack.held = s->incoming->held().ranges;
-  ports.peers->send(peer, std::move(ack));
   s->arriving->acknowledge_sent.set(ports.clock->now());
+  ports.peers->send(peer, std::move(ack));
   s->incoming->advance();
   after_target(*s);
 }

@@ -184,6 +184,7 @@ void Node::Impl::sampled(Session& s, const engine::Sampled& token) {
   }
   // The update leaves before the token is written (rule 5).
   tell_tokens(s);
+  note_first_token(s);
   pump_stream(s);
   if (s.report) close_report(s);
   if (s.outgoing) s.outgoing->on_front(s.front);
@@ -256,6 +257,7 @@ void Node::Impl::finish_session(Session& s, wire::FinishReason reason) {
   tell_tokens(s);
   release_slot(s);
   s.role = Role::kFinished;
+  note_first_token(s);
   pump_stream(s);
   if (s.report) close_report(s);
   if (claimed) {
