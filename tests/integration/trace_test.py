@@ -10,13 +10,13 @@ from support import ClusterTest, http, run, wait_for
 
 CELLS = ["cell_0_0", "cell_1_0"]
 # What a prepared handover has, in the order in which it must happen. The radio's word that the UE has left
-# may reach the source after the UE is at the target, and may end the source's step before the claim comes.
+# may end the source's step before the claim comes, or reach the source when all is over.
 PREPARATION = [
     ("source", "HandoverRequest sent"),
     ("target", "HandoverRequest received"),
     ("target", "acknowledge sent"),
     ("source", "acknowledged"),
-    ("source", "RAN execution"),
+    ("target", "UE attached"),
 ]
 CLAIM = [("target", "UE attached"), ("target", "HandoverSuccess sent"), ("source", "claimed")]
 COMPLETION = [
