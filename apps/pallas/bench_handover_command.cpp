@@ -273,9 +273,9 @@ void declare(CLI::App& app, BenchOptions& options) {
        "Handovers of one session, to and fro, 1 to 8")
       ->capture_default_str();
   list(app, "--available-s", options.available_s,
-       "Handovers are foretold so long before; default: up to 6 s, by context and rate");
+       "Handovers are foretold so long before; default: up to 12 s, by context and rate");
   list(app, "--window-s", options.window_s,
-       "Preparation takes exactly so long with two-front, at most with others (0 to 6)");
+       "Preparation takes exactly so long with two-front, at most with others (0 to 12)");
   app.add_option("--wrong-target", options.wrong_target,
                  "Share of handovers that are foretold for another gNB, 0 to 1")
       ->capture_default_str();

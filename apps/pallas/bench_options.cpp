@@ -76,7 +76,7 @@ Status check(const BenchOptions& options) {
     if (auto s = check_each("available_s", options.available_s, 0, 60); !s) return s;
   }
   if (!options.window_s.empty()) {
-    if (auto s = check_each("window_s", options.window_s, 0, 6); !s) return s;
+    if (auto s = check_each("window_s", options.window_s, 0, 12); !s) return s;
     if (!options.available_s.empty()) return wrong("window_s", "goes without available_s");
   }
   if (!options.goodput_trace.empty() && options.goodputs.size() != 1) {

@@ -26,7 +26,7 @@ void write(http::JsonWriter& json, const HopRecord& hop) {
       .member("foretold_wrongly", hop.foretold_wrongly)
       .key("gnb");
   if (hop.gnb) {
-    json.raw(to_json(*hop.gnb));
+    json.raw(hop.gnb->json.empty() ? to_json(*hop.gnb) : hop.gnb->json);
   } else {
     json.null();
   }

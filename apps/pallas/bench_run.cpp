@@ -53,6 +53,13 @@ std::vector<int> allowed_cores() {
   return cores;
 }
 
+// "--setting=value" in the place of an earlier value: what is more particular comes later.
+void set_flag(std::vector<std::string>& flags, const std::string& flag) {
+  const auto setting = flag.substr(0, flag.find('=') + 1);
+  std::erase_if(flags, [&](const std::string& earlier) { return earlier.starts_with(setting); });
+  flags.push_back(flag);
+}
+
 // To and fro between two cells at the given times; none for a control.
 Trip make_way(const RunLayout& layout, bool moves) {
   Trip trip;
@@ -114,8 +121,8 @@ std::string BenchRunner::placement() const {
   return text;
 }
 
-FleetStart BenchRunner::fleet_start(const std::string& name,
-                                    const std::vector<std::string>& more) const {
+FleetStart BenchRunner::fleet_start(const std::string& name, const std::vector<std::string>& links,
+                                    const std::vector<std::string>& of_scheme) const {
   const auto& options = plan_.options;
   FleetStart how;
   how.flags = {"--engine=" + options.engine,
@@ -123,8 +130,9 @@ FleetStart BenchRunner::fleet_start(const std::string& name,
                // Schemes as published, unless a scheme or --gnb says otherwise.
                fmt::format("--slots={}", slots_), "--log-level=error", "--shadow=off"};
   if (!options.model.empty()) how.flags.push_back("--model=" + options.model);
-  how.flags.insert(how.flags.end(), plan_.gnb_flags.begin(), plan_.gnb_flags.end());
-  how.flags.insert(how.flags.end(), more.begin(), more.end());
+  for (const auto* flags : {&links, &plan_.gnb_flags, &of_scheme}) {
+    for (const auto& flag : *flags) set_flag(how.flags, flag);
+  }
   how.cores = cores_;
   how.log_folder = logs_.folder(name);
   return how;
@@ -138,7 +146,7 @@ Result<Fleet*> BenchRunner::fleet_for(const PlannedRun& planned, const RunLayout
   std::vector<std::string> flags = {
       "--scheme=" + scheme.scheme, fmt::format("--goodput-mbps={}", layout.goodput_mbps),
       // As an operator knows what its links carry.
-      fmt::format("--initial-goodput-mbps={}", layout.goodput_mbps), "--t-max-s=6"};
+      fmt::format("--initial-goodput-mbps={}", layout.goodput_mbps), "--t-max-s=12"};
   std::string name = fmt::format("{}-{}", scheme.label, setting.goodput.label);
   if (!plan_.options.goodput_trace.empty()) {
     flags[1] = "--goodput-trace=" + plan_.options.goodput_trace;
@@ -151,9 +159,8 @@ Result<Fleet*> BenchRunner::fleet_for(const PlannedRun& planned, const RunLayout
     flags.push_back("--window-margin-ms=60000");
     name += "-window";
   }
-  flags.insert(flags.end(), scheme.flags.begin(), scheme.flags.end());
   std::replace(name.begin(), name.end(), '/', '_');
-  return pool_.get(name, fleet_plan_, fleet_start(name, flags));
+  return pool_.get(name, fleet_plan_, fleet_start(name, flags, scheme.flags));
 }
 
 std::string BenchRunner::request(std::uint32_t words, std::uint32_t start, std::uint32_t max_tokens,
@@ -230,7 +237,7 @@ Status BenchRunner::end(std::vector<std::unique_ptr<User>>& users) {
 Result<Sizing> BenchRunner::size(const BenchSetting& setting) {
   // Not paced: nothing moves.
   const std::string name = "sizing";
-  auto fleet = pool_.get(name, fleet_plan_, fleet_start(name, {}));
+  auto fleet = pool_.get(name, fleet_plan_, fleet_start(name, {}, {}));
   if (!fleet) return Failure(fleet.error());
   const auto& gnb = (*fleet)->http().begin()->second;
   Sizing sizing;

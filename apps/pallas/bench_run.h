@@ -32,7 +32,9 @@ class BenchRunner {
  private:
   struct User;
 
-  FleetStart fleet_start(const std::string& name, const std::vector<std::string>& more) const;
+  // Settings that the user gives win over those of the links, a scheme's own over both.
+  FleetStart fleet_start(const std::string& name, const std::vector<std::string>& links,
+                         const std::vector<std::string>& of_scheme) const;
   Result<Fleet*> fleet_for(const PlannedRun& planned, const RunLayout& layout);
   std::string request(std::uint32_t words, std::uint32_t start, std::uint32_t max_tokens,
                       std::uint64_t seed, double rate, const std::string& consistency) const;

@@ -12,7 +12,7 @@ namespace pallas::app {
 namespace {
 
 // No scheme's window is longer at the rates that are of interest.
-constexpr double kMostAvailable = 6;
+constexpr double kMostAvailable = 12;
 // Of the context at the handover, generated tokens are at most this part unless times are given.
 constexpr double kGeneratedShare = 0.5;
 constexpr std::uint32_t kLeastPrompt = 16;

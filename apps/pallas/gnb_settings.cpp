@@ -209,6 +209,8 @@ std::vector<Setting> make_settings() {
       setting("t_max_s", "Largest window of preparation", PALLAS_FIELD(node.t_max)),
       setting("window_margin_ms", "two-front starts this much earlier",
               PALLAS_FIELD(node.window_margin)),
+      setting("window_margin_share", "And by this share of its window, for rates that vary",
+              PALLAS_FIELD(node.window_margin_share)),
       setting("shadow", "A prepared target decodes beside its source: off, idle or always",
               PALLAS_FIELD(node.shadow)),
       setting("use_uncertainty",

@@ -35,6 +35,9 @@ Failure not_at_front(const char* what, std::uint64_t at, TokenPosition front) {
 // make progress.
 constexpr TokenPosition kSmallestChunk = 8;
 
+// In which the node has heard of a token and asked for its row: much less than a step.
+constexpr Duration kReaction = std::chrono::microseconds(300);
+
 }  // namespace
 
 TimePoint EngineLoop::Decoding::due() const {
@@ -59,13 +62,30 @@ void EngineLoop::run() {
     take_commands();
     bytes_left_ =
         std::max(config_.transfer_bytes_per_step, decoder_.rows().geometry().bytes_per_token());
-    for (auto& [id, slot] : slots_) settle(id, slot);
-    flush();
+    settle_all();
     decode_batch();
     flush();  // tokens do not wait for a chunk
+    answer_exports();
     prefill_chunk();
     flush();
   }
+}
+
+void EngineLoop::settle_all() {
+  for (auto& [id, slot] : slots_) settle(id, slot);
+  flush();
+}
+
+// Whoever takes rows out of a session that decodes wants the newest as soon as it is told of it. If
+// the next step began at once, that row would leave only after it.
+void EngineLoop::answer_exports() {
+  const bool expected = std::any_of(slots_.begin(), slots_.end(), [](const auto& entry) {
+    return entry.second.decoding && entry.second.exported;
+  });
+  for (auto& [id, slot] : slots_) slot.exported = false;
+  if (!expected || !mailbox_.take(incoming_, true, steady_now() + kReaction)) return;
+  take_commands();
+  settle_all();
 }
 
 void EngineLoop::take_commands() {
@@ -275,6 +295,7 @@ bool EngineLoop::move_rows(SlotId id, Slot& slot, Command& head) {
   if (in != nullptr) {
     emit(id, event::Attached{slot.front});
   } else {
+    slot.exported = true;
     emit(id, event::Exported{whole, std::move(slot.rows)});
   }
   return true;

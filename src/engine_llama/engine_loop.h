@@ -56,10 +56,13 @@ class EngineLoop {
     bool begun = false;         // the head was checked and waits for steps or bytes
     TokenPosition done = 0;     // tokens of the head that are finished
     kv::Bytes rows;             // of an export that is under way
+    bool exported = false;      // since the last step
   };
 
   void take_commands();
   void accept(Command command);
+  void settle_all();
+  void answer_exports();
   // Runs commands at the head of the queue until one needs a step, or the bytes are used up.
   void settle(SlotId id, Slot& slot);
   Status check(const Slot& slot, const Command& command) const;

@@ -46,6 +46,8 @@ struct NodeConfig {
   Duration control_period{std::chrono::milliseconds(100)};
   Duration t_max{std::chrono::seconds(5)};                 // largest window, T_max
   Duration window_margin{std::chrono::milliseconds(300)};  // two-front starts this much earlier
+  // And by this share of its window: computing speeds of a second ago are not those of the next.
+  double window_margin_share = 0.15;
   Shadow shadow = Shadow::kIdle;
   // Windows take a prediction's sigma and confidence into account, where it has them.
   bool use_uncertainty = true;

@@ -207,6 +207,7 @@ plan::PlanInput Node::Impl::plan_input(const Session& s, const NodeId& target, D
   input.step = to_seconds(config.control_period);
   input.t_max = to_seconds(config.t_max);
   input.margin = to_seconds(config.window_margin);
+  input.margin_share = config.window_margin_share;
   const Forecast* forecast = forecast_of(s);
   if (config.use_uncertainty && forecast != nullptr && !at_handover) {
     if (forecast->sigma) input.sigma = to_seconds(*forecast->sigma);

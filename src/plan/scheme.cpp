@@ -66,6 +66,7 @@ Status check(const PlanInput& input) {
            above_zero(input.step.count(), "step"),
            above_zero(input.t_max.count(), "t_max"),
            not_negative(input.margin.count(), "margin"),
+           not_negative(input.margin_share, "margin_share"),
            input.sigma ? not_negative(input.sigma->count(), "sigma") : Status{},
        }) {
     if (!status) return status;

@@ -34,6 +34,9 @@ struct PlanInput {
   Seconds step{0.1};    // grid step of Algorithm 1, > 0
   Seconds t_max{5};     // largest window, > 0
   Seconds margin{0.3};  // two-front: for granularity, shared rates, unknown errors; >= 0
+  // two-front: the window is so much longer, as a share of it, for rates that are not what they
+  // were; >= 0
+  double margin_share = 0;
   // How good the prediction is, where it says so (docs/uncertainty.md). Absent: the papers' rule.
   std::optional<Seconds> sigma;      // standard deviation of the handover time, >= 0
   std::optional<double> confidence;  // that the target is right, [0, 1]; none: 1

@@ -11,13 +11,12 @@
 namespace pallas::plan {
 namespace {
 
-// T_w* and a margin for blocks and chunks and for rates that other sessions take a share of; also
-// for the prediction's error, unless the window has seen to it. As early as allowed when no window
-// suffices.
+// T_w*, a share of it for rates that have changed, and a margin for blocks and chunks and for what
+// other sessions take. As early as allowed when no window suffices.
 Seconds window_of(const PlanInput& input, Fronts fronts) {
   const auto exact = two_front_window(input, fronts);
   if (!exact) return input.t_max;
-  return std::clamp(*exact + input.margin, Seconds(0), input.t_max);
+  return std::clamp(*exact * (1 + input.margin_share) + input.margin, Seconds(0), input.t_max);
 }
 
 // The front may follow new tokens upward without an end, unless they must not be recomputed.

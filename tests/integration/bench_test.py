@@ -24,10 +24,11 @@ class BenchHandover(unittest.TestCase):
             self.assertIn(word, err)
 
     def test_two_schemes_are_measured_beside_a_control(self):
-        out, err = self.bench("--scheme=two-front,full-copy", "--handovers=2", "--handovers-slow=1", "--json")
+        out, err = self.bench("--scheme=two-front,full-copy,two-front:shadow=always", "--gnb=shadow=idle", "--handovers=2",
+                              "--handovers-slow=1", "--json")
         rows = {row["scheme"]: row for row in json.loads(out)}
-        self.assertEqual(list(rows), ["two-front", "full-copy", "control"])
-        self.assertEqual([row["handovers"] for row in rows.values()], [2, 1, 2])
+        self.assertEqual(list(rows), ["two-front", "full-copy", "two-front:shadow=always", "control"])
+        self.assertEqual([row["handovers"] for row in rows.values()], [2, 1, 2, 2])
         for name, row in rows.items():
             with self.subTest(name):
                 self.assertEqual((row["context"], row["goodput_mbps"]), (300, 50))

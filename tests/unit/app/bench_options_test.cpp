@@ -122,7 +122,7 @@ TEST(BenchOptions, bad_input_is_refused_by_name) {
   refused("trip_handovers", [](BenchOptions& o) { o.trip_handovers = {9}; });
   refused("max_token_rate", [](BenchOptions& o) { o.token_rates = {-1}; });
   refused("available_s", [](BenchOptions& o) { o.available_s = {61}; });
-  refused("window_s", [](BenchOptions& o) { o.window_s = {7}; });
+  refused("window_s", [](BenchOptions& o) { o.window_s = {13}; });
   refused("window_s", [](BenchOptions& o) { o.window_s = o.available_s = {1}; });
   refused("wrong_target", [](BenchOptions& o) { o.wrong_target = 1.5; });
   refused("handovers", [](BenchOptions& o) { o.handovers = 0; });

@@ -44,6 +44,7 @@ TEST(Check, each_bad_field_is_refused_by_name) {
     expect_refused("step", [&](PlanInput& in) { in.step = Seconds(bad); });
     expect_refused("t_max", [&](PlanInput& in) { in.t_max = Seconds(bad); });
     expect_refused("margin", [&](PlanInput& in) { in.margin = Seconds(bad); });
+    expect_refused("margin_share", [&](PlanInput& in) { in.margin_share = bad; });
   }
   expect_refused("prefill_rate", [](PlanInput& in) { in.prefill_rate = TokensPerSecond(0); });
   expect_refused("goodput", [](PlanInput& in) { in.goodput = BytesPerSecond(0); });

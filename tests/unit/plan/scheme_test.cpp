@@ -216,6 +216,15 @@ TEST(TwoFront, without_an_estimate_the_window_is_that_of_the_target_alone_and_bo
   EXPECT_EQ(d.plan.order, SendOrder::kHighestFirst);
 }
 
+TEST(TwoFront, a_share_of_the_window_is_added_for_rates_that_vary) {
+  PlanInput input = demo();
+  const double fixed = decide("two-front", input).window.count();
+  input.margin_share = 0.15;
+  EXPECT_NEAR(decide("two-front", input).window.count() - 0.3, 1.15 * (fixed - 0.3), 1e-9);
+  input.t_max = Seconds(1);
+  EXPECT_EQ(decide("two-front", input).window.count(), 1);
+}
+
 TEST(TwoFront, a_link_faster_than_needed_leaves_the_margin) {
   PlanInput input = demo();
   input.context = 100;
