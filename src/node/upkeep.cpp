@@ -297,6 +297,7 @@ void Node::Impl::on_peer_down(const NodeId& down) {
 }
 
 void Node::Impl::on_kv_drained(const NodeId& peer) {
+  if (divide_link(peer)) return;
   const auto found = peers_.find(peer);
   if (found == peers_.end()) return;
   auto& attempts = found->second.attempts;

@@ -43,11 +43,17 @@ class SourceRecorder : public SourcePort {
   }
   std::uint64_t kv_backlog() const override { return backlog; }
   void export_rows(kv::TokenRange range) override { exports.push_back(range); }
+  bool gives_turns() override {
+    ++asked_for_turns;
+    return divided;
+  }
 
   std::vector<wire::Message> sent;
   std::vector<wire::KvBlock> blocks;
   std::vector<kv::TokenRange> exports;
   std::uint64_t backlog = 0;
+  bool divided = false;
+  int asked_for_turns = 0;
 };
 
 class Source : public testing::Test {
