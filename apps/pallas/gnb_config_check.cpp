@@ -113,6 +113,9 @@ Status check_planning(const GnbConfig& config) {
   if (!(node.unmeasured_rate > 0 && node.unmeasured_rate <= 1)) {
     return wrong("unmeasured_rate", "must be above 0, at most 1");
   }
+  if (auto utility = plan::check(node.utility); !utility) {
+    return fail(Errc::kInvalidConfig, utility.error().message);
+  }
   if (!(node.slo_ms > 0) || !std::isfinite(node.slo_ms)) return wrong("slo_ms", "must be above 0");
   if (!(config.goodput_mbps >= 0) || !std::isfinite(config.goodput_mbps)) {
     return wrong("goodput_mbps", "must be at least 0");

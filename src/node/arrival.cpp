@@ -251,6 +251,12 @@ void Node::Impl::await_source(Session& s, const NodeId& source) {
 void Node::Impl::watch_progress(Session& s) {
   arm(s.watch, kStall, s, [this](Session& live) {
     if (live.role != Role::kArriving || !live.incoming) return;
+    // Its source may be busy with others whose turn came before: they end.
+    const auto source = peers_.find(live.incoming->source());
+    const bool waits_for_turn = config.link_sharing != plan::LinkSharing::kTurns &&
+                                source != peers_.end() &&
+                                ports.clock->now() - source->second.rows_at < kStall;
+    if (waits_for_turn) return watch_progress(live);
     live.incoming->on_source_lost();
     after_target(live);
   });

@@ -82,6 +82,7 @@ class Node::Impl : public engine::EngineEvents {
     // work it has. Forgotten when old.
     std::optional<plan::Ewma> contention;
     TimePoint contention_at{};
+    TimePoint rows_at{};             // when the last rows came from it
     bool resident = false;           // its model computes already: T_load is 0
     std::vector<Session*> attempts;  // sessions on the way to it, and some that were; null: ended
     std::optional<plan::LinkSharer> sharer;  // of the link to it, where it is divided
@@ -199,6 +200,7 @@ class Node::Impl : public engine::EngineEvents {
   void evaluate_all(const UeState& ue);
   const Forecast* forecast_of(const Session& s) const;
   double prefill_rate_at(const NodeId& target, const Session& s) const;
+  bool prompt_only(const Session& s) const;
   plan::PlanInput plan_input(const Session& s, const NodeId& target, Duration remaining,
                              bool at_handover) const;
   void mirror_to(Session& s, const NodeId& peer);

@@ -178,6 +178,12 @@ double Node::Impl::prefill_rate_at(const NodeId& target, const Session& s) const
   return measured.value_or(rate * config.unmeasured_rate);
 }
 
+// Its generated positions must not be recomputed in chunks.
+bool Node::Impl::prompt_only(const Session& s) const {
+  return s.params.consistency != wire::Consistency::kFast &&
+         !ports.engine->info().capabilities.exact_chunked_generated;
+}
+
 plan::PlanInput Node::Impl::plan_input(const Session& s, const NodeId& target, Duration remaining,
                                        bool at_handover) const {
   const auto& info = ports.engine->info();
@@ -211,8 +217,7 @@ plan::PlanInput Node::Impl::plan_input(const Session& s, const NodeId& target, D
   input.remaining = to_seconds(std::max(remaining, Duration{0}));
   input.at_handover = at_handover;
   input.activation = step;
-  input.recompute_prompt_only = s.params.consistency != wire::Consistency::kFast &&
-                                !info.capabilities.exact_chunked_generated;
+  input.recompute_prompt_only = prompt_only(s);
   input.alpha = config.alpha;
   input.step = to_seconds(config.control_period);
   input.t_max = to_seconds(config.t_max);

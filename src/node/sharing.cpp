@@ -65,9 +65,15 @@ std::optional<plan::CommonSplit> Node::Impl::common_split(const Session& s, cons
   auto link = ports.peers->goodput(target);
   if (!link) link = config.initial_goodput;
   if (!link) return std::nullopt;
-  const auto user_of = [](const Session& who, TimePoint at) {
+  const kv::Geometry& geometry = ports.engine->info().geometry;
+  const auto user_of = [&](const Session& who, TimePoint at) {
+    const TokenPosition tokens = who.log.size() - 1;
+    TokenPosition most = tokens;
+    if (prompt_only(who) && who.log.prompt_tokens() - 1 < tokens) {
+      most = (who.log.prompt_tokens() - 1) / geometry.block_tokens * geometry.block_tokens;
+    }
     return plan::GroupUser{who.id.value, to_seconds(at.time_since_epoch()),
-                           static_cast<double>(who.log.size() - 1)};
+                           static_cast<double>(tokens), static_cast<double>(most), 0};
   };
   std::vector<plan::GroupUser> foreseen;
   for (const auto& [id, other] : sessions_) {
@@ -78,13 +84,15 @@ std::optional<plan::CommonSplit> Node::Impl::common_split(const Session& s, cons
   }
   std::sort(foreseen.begin(), foreseen.end(),
             [](const auto& a, const auto& b) { return a.id < b.id; });
-  const kv::Geometry& geometry = ports.engine->info().geometry;
   const plan::GroupRates rates{link->value / static_cast<double>(geometry.bytes_per_token()),
                                prefill_rate};
   auto& group = peers_[target].group;
-  if (!group) group.emplace(to_seconds(config.control_period));
+  if (!group) group.emplace();
+  // All users' parts grow by a step of the common split, so it is as fine as rows can be attached.
+  const auto& can = ports.engine->info().capabilities;
   const plan::CthoSolution solution =
-      group->decide(user_of(s, ports.clock->now()), foreseen, rates, geometry.block_tokens);
+      group->decide(user_of(s, ports.clock->now()), foreseen, rates,
+                    std::max<TokenPosition>(can.attach_granularity, 1));
   return plan::CommonSplit{static_cast<TokenPosition>(solution.split), Seconds(solution.seconds)};
 }
 

@@ -14,6 +14,8 @@ struct GroupUser {
   std::string id;
   Seconds at{0};      // its handover: past, now or foreseen
   double tokens = 0;  // its context
+  double most = 0;    // of these, how many of the first may be recomputed
+  double least = 0;   // and are in any case: decided before
 };
 
 // What the group shares. All above 0.
@@ -24,19 +26,20 @@ struct GroupRates {
 
 class CthoGroup {
  public:
-  // Handovers no further apart than `together` (>= 0) belong to one group.
-  explicit CthoGroup(Seconds together) : together_(together) {}
-
+  // A group goes on as long as the next handover comes before the work for the last ones is done.
   // The common split for `mover`, who leaves now: what was decided with it, if it was foreseen; or
-  // decided anew for the group so far, itself and those of `foreseen` who belong to it. Those who
-  // left before keep theirs.
+  // decided anew for the group so far, itself and those of `foreseen` (not before it) who belong to
+  // it. Those who left before keep theirs.
   CthoSolution decide(const GroupUser& mover, const std::vector<GroupUser>& foreseen,
                       const GroupRates& rates, TokenPosition block);
 
  private:
   bool knows(const std::string& id) const;
+  // The next handover at `at` is one of the group.
+  bool belongs(Seconds at) const;
+  void add(const GroupUser& user, const GroupRates& rates, TokenPosition block);
+  CthoSolution take(const std::string& id);
 
-  Seconds together_;
   std::vector<GroupUser> users_;  // of the last group
   CthoSolution solution_;
 };

@@ -115,7 +115,8 @@ RC_GTEST_PROP(LinkSharingProperty, over_many_slots_thresholds_come_first, ()) {
     u.next = kBlock;
   }
   const BytesPerSecond link(scaled(1e4, 1e6));
-  LinkSharer sharer(LinkSharing::kWaterFilling, Seconds(scaled(0.001, 0.5)));
+  const Seconds slot(scaled(0.001, 0.5));
+  LinkSharer sharer(LinkSharing::kWaterFilling, slot);
   double to_all = 0;
   for (const LinkUser& u : users) {
     to_all += std::ceil(u.utility.threshold * static_cast<double>(u.bytes) / kBlock) * kBlock;
@@ -127,9 +128,8 @@ RC_GTEST_PROP(LinkSharingProperty, over_many_slots_thresholds_come_first, ()) {
     sent += kBlock;
     give(users[*place]);
   }
-  // Shares of a slot in which there is enough for all may be above the thresholds of some before
-  // the slot has reached all of them, by what such a slot carries; a user's last block, too.
-  const double slack = static_cast<double>(users.size()) * kBlock;
+  // Equal bytes of one slot may take some above their thresholds, and so may each one's last block.
+  const double slack = static_cast<double>(users.size()) * kBlock + link.value * slot.count();
   double below = 0;
   for (const LinkUser& u : users) {
     below += std::max(
