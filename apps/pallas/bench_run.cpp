@@ -319,7 +319,7 @@ Result<RunRecord> BenchRunner::measure(const PlannedRun& planned, const Sizing& 
   if (auto s = wait_for_first(fleet, residents); !s) return Failure(s.error());
   for (std::uint32_t i = 0; i < setting.movers; ++i) {
     auto user = start_user(fleet, "mover", kCellA,
-                           request(layout->prompt_words, text + 11 * i, layout->max_tokens,
+                           request(layout->mover_words.at(i), text + 11 * i, layout->max_tokens,
                                    seed + i, setting.max_token_rate, consistency));
     if (!user) return Failure(user.error());
     movers.push_back(std::move(*user));

@@ -113,8 +113,15 @@ Status check_planning(const GnbConfig& config) {
   if (!(node.unmeasured_rate > 0 && node.unmeasured_rate <= 1)) {
     return wrong("unmeasured_rate", "must be above 0, at most 1");
   }
-  if (auto utility = plan::check(node.utility); !utility) {
-    return fail(Errc::kInvalidConfig, utility.error().message);
+  const plan::Utility& utility = node.utility;
+  if (!(utility.full > 0 && utility.full <= 100)) {
+    return wrong("utility_full", "must be above 0, at most 100");
+  }
+  if (!(utility.steepness > 0) || !std::isfinite(utility.steepness)) {
+    return wrong("utility_steepness", "must be above 0");
+  }
+  if (!(utility.threshold > 0 && utility.threshold < 1)) {
+    return wrong("utility_threshold", "must be between 0 and 1");
   }
   if (!(node.slo_ms > 0) || !std::isfinite(node.slo_ms)) return wrong("slo_ms", "must be above 0");
   if (!(config.goodput_mbps >= 0) || !std::isfinite(config.goodput_mbps)) {

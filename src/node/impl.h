@@ -126,6 +126,7 @@ class Node::Impl : public engine::EngineEvents {
 
   // --- sharing.cpp ---
   bool divide_link(const NodeId& peer);
+  void divide_links();
   plan::LinkUser link_user(Session& s) const;
   TimePoint handover_time(Session& s) const;
   std::optional<plan::CommonSplit> common_split(const Session& s, const NodeId& target,

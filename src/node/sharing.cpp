@@ -57,6 +57,16 @@ bool Node::Impl::divide_link(const NodeId& peer) {
   }
 }
 
+void Node::Impl::divide_links() {
+  if (config.link_sharing == plan::LinkSharing::kTurns) return;
+  std::vector<NodeId> peers;
+  for (const auto& [peer, state] : peers_) {
+    if (state.sharer) peers.push_back(peer);
+  }
+  std::sort(peers.begin(), peers.end());
+  for (const NodeId& peer : peers) divide_link(peer);
+}
+
 // The split of all who leave for `target` about now, `s` among them, at `prefill_rate` tokens/s for
 // one alone. None where links are not divided by ctHO, or their rate is not known.
 std::optional<plan::CommonSplit> Node::Impl::common_split(const Session& s, const NodeId& target,

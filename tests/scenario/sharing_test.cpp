@@ -184,6 +184,33 @@ TEST(Sharing, does_not_take_a_source_that_serves_others_first_for_one_that_stand
   }
 }
 
+TEST(Sharing, goes_on_with_the_next_when_a_session_ends_in_the_middle) {
+  // At many moments, so that rows of it are being exported, wait in the link, or are on it.
+  for (int step = 0; step < 40; ++step) {
+    VirtualGnbs world({.scheme = "full-copy", .configure = [](node::NodeConfig& c) {
+                         c.link_sharing = LinkSharing::kFirstCome;
+                       }});
+    std::vector<VirtualUe*> ues;
+    for (int i = 0; i < 2; ++i) {
+      ues.push_back(&world.open("a", 400, [](auto& p) { p.max_tokens = 60; }));
+    }
+    world.clock.run_until([&] { return ues[1]->received() >= 4; }, 60s);
+    for (VirtualUe* ue : ues) world.hand_over(*ue, "a", "b", 0s);
+    world.clock.run_for(20ms + step * 500us);
+    ASSERT_TRUE(world.node("a").stop(ues[0]->session, ues[0]->resume_token, NodeId("b")));
+    ASSERT_TRUE(world.node("b").stop(ues[0]->session, ues[0]->resume_token, NodeId("a")));
+    expect_whole(world, *ues[1]);
+    const auto& reports = world.node("b").handovers();
+    const auto second = std::find_if(reports.begin(), reports.end(), [&](const auto& report) {
+      return report.session == ues[1]->session;
+    });
+    ASSERT_TRUE(second != reports.end()) << step;
+    // 400 rows and a few at 2,000 a second; it did not give up waiting.
+    EXPECT_LT(*second->first_token_ms, 900) << step;
+    EXPECT_EQ(second->tokens_recomputed, 0u) << step;
+  }
+}
+
 TEST(Sharing, by_water_filling_is_at_least_as_accurate_as_equal_bytes) {
   for (const auto& prompts : kOrders) {
     for (const Duration apart : {Duration(0s), Duration(300ms)}) {
@@ -192,7 +219,6 @@ TEST(Sharing, by_water_filling_is_at_least_as_accurate_as_equal_bytes) {
             .scheme = "full-copy", .prompts = prompts, .apart = apart, .deadline = deadline};
         const double equal = move_by(LinkSharing::kEqual, moves).mean_accuracy();
         const double filled = move_by(LinkSharing::kWaterFilling, moves).mean_accuracy();
-               to_ms(deadline), equal, filled);
         // It looks no further than a slot: where some come later, it may lose a little.
         EXPECT_GE(filled, equal - (apart > 0s ? 0.2 : 1e-9));
       }
