@@ -36,6 +36,8 @@ Examples:
                                                 go on where it was interrupted, or with more
   pallas bench handover --scheme two-front --residents 0,3 --goodput-mbps 50
                                                 what residents of the target notice
+  pallas bench handover --movers 4 --goodput-mbps 50 --scheme ctho,ctho:link_sharing=ctho
+                                                four users on one link, and a rule to share it
   pallas bench handover --scheme two-front,pallas --available-s 0,0.5,1,2,4
                                                 predictions that come late
   pallas bench handover --scheme two-front,two-front:window_margin_ms=0
@@ -266,6 +268,9 @@ void declare(CLI::App& app, BenchOptions& options) {
                  "The same of full-copy, recompute and ctho")
       ->capture_default_str();
   list(app, "--movers", options.movers, "Users that move together, 1 to 4")->capture_default_str();
+  app.add_option("--mover-spread", options.mover_spread,
+                 "Movers' contexts differ from --context by up to this share of it, 0 to 0.8")
+      ->capture_default_str();
   list(app, "--residents", options.residents, "Users at the target, 0 to 3")->capture_default_str();
   list(app, "--max-token-rate", options.token_rates, "Tokens/s that a user wants; 0: uncapped")
       ->capture_default_str();

@@ -28,8 +28,8 @@ std::optional<double> parse_number(std::string_view text) {
   return value;
 }
 
-// "key=value" as a flag of `pallas gnb`.
-Result<std::string> gnb_flag(std::string_view field, const std::string& text) {
+// "key=value" as a flag of `pallas gnb`; `config` is set accordingly.
+Result<std::string> gnb_flag(std::string_view field, const std::string& text, GnbConfig& config) {
   const auto equals = text.find('=');
   const std::string key = text.substr(0, equals);
   const auto& known = gnb_settings();
@@ -38,8 +38,7 @@ Result<std::string> gnb_flag(std::string_view field, const std::string& text) {
   if (equals == std::string::npos || found == known.end()) {
     return wrong(field, "'" + text + "' is not SETTING=VALUE with a setting of pallas gnb");
   }
-  GnbConfig scratch;
-  if (auto s = set_from_text(scratch, *found, text.substr(equals + 1)); !s) {
+  if (auto s = set_from_text(config, *found, text.substr(equals + 1)); !s) {
     return wrong(field, s.error().message);
   }
   if (found->kind == SettingKind::kBool) {
@@ -69,7 +68,8 @@ Status check(const BenchOptions& options) {
         check_each("trip_handovers", options.trip_handovers, 1, 8),
         check_each("handovers", std::vector{options.handovers}, 1, 10'000),
         check_each("handovers_slow", std::vector{options.handovers_slow}, 1, 10'000),
-        check_each("wrong_target", std::vector{options.wrong_target}, 0, 1)}) {
+        check_each("wrong_target", std::vector{options.wrong_target}, 0, 1),
+        check_each("mover_spread", std::vector{options.mover_spread}, 0, 0.8)}) {
     if (!status) return status;
   }
   if (!options.available_s.empty()) {
@@ -157,23 +157,29 @@ std::vector<PlannedRun> schedule(const BenchPlan& plan) {
   return runs;
 }
 
-}  // namespace
-
-Result<SchemeChoice> parse_scheme_choice(const std::string& text) {
-  SchemeChoice choice{text, text.substr(0, text.find(':')), {}, false};
+// Over `config`, which all gNBs have.
+Result<SchemeChoice> parse_scheme_choice(const std::string& text, GnbConfig config) {
+  SchemeChoice choice{text, text.substr(0, text.find(':')), {}, false, {}};
   if (auto scheme = plan::make_scheme(choice.scheme); !scheme) {
     return wrong("scheme", scheme.error().message);
   }
   for (std::size_t at = choice.scheme.size(); at < text.size();) {
     const std::size_t end = std::min(text.find(':', at + 1), text.size());
-    auto flag = gnb_flag("scheme", text.substr(at + 1, end - at - 1));
+    auto flag = gnb_flag("scheme", text.substr(at + 1, end - at - 1), config);
     if (!flag) return Failure(flag.error());
     choice.flags.push_back(std::move(*flag));
     at = end;
   }
   choice.slow = std::any_of(std::begin(kSlowSchemes), std::end(kSlowSchemes),
                             [&](const char* name) { return choice.scheme == name; });
+  choice.utility = config.node.utility;
   return choice;
+}
+
+}  // namespace
+
+Result<SchemeChoice> parse_scheme_choice(const std::string& text) {
+  return parse_scheme_choice(text, GnbConfig());
 }
 
 Result<Goodput> parse_goodput(const std::string& text) {
@@ -193,6 +199,7 @@ std::string BenchSetting::key() const {
                   goodput.label, movers, residents, max_token_rate, trip_handovers);
   if (available_s) text += fmt::format(" available={}", *available_s);
   if (window_s) text += fmt::format(" window={}", *window_s);
+  if (mover_spread > 0) text += fmt::format(" spread={}", mover_spread);
   return text;
 }
 
@@ -222,17 +229,18 @@ Result<BenchPlan> make_plan(const BenchOptions& options) {
   BenchPlan plan;
   plan.options = options;
   if (options.schemes.empty()) return wrong("scheme", "needs a value");
+  GnbConfig all_gnbs;
+  for (const auto& text : options.gnb_settings) {
+    auto flag = gnb_flag("gnb", text, all_gnbs);
+    if (!flag) return Failure(flag.error());
+    plan.gnb_flags.push_back(std::move(*flag));
+  }
   std::set<std::string> labels;
   for (const auto& text : options.schemes) {
-    auto choice = parse_scheme_choice(text);
+    auto choice = parse_scheme_choice(text, all_gnbs);
     if (!choice) return Failure(choice.error());
     if (!labels.insert(text).second) return wrong("scheme", "'" + text + "' is given twice");
     plan.schemes.push_back(std::move(*choice));
-  }
-  for (const auto& text : options.gnb_settings) {
-    auto flag = gnb_flag("gnb", text);
-    if (!flag) return Failure(flag.error());
-    plan.gnb_flags.push_back(std::move(*flag));
   }
   std::vector<Goodput> goodputs;
   if (!options.goodput_trace.empty()) {
@@ -246,6 +254,9 @@ Result<BenchPlan> make_plan(const BenchOptions& options) {
     if (goodputs.empty()) return wrong("goodput_mbps", "needs a value");
   }
   plan.settings = cross(options, goodputs);
+  for (auto& setting : plan.settings) {
+    if (setting.movers > 1) setting.mover_spread = options.mover_spread;
+  }
   plan.runs = schedule(plan);
   return plan;
 }

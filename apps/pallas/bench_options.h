@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "plan/utility.h"
 
 namespace pallas::app {
 
@@ -21,6 +22,8 @@ struct SchemeChoice {
   std::string scheme;  // name alone
   std::vector<std::string> flags;
   bool slow = false;  // moves everything at the handover: measured less often
+  // What its gNBs take a fraction of the KV to be worth; filled by make_plan().
+  plan::Utility utility;
 };
 // kInvalidArgument, naming `scheme`, for an unknown scheme or setting.
 Result<SchemeChoice> parse_scheme_choice(const std::string& text);
@@ -44,6 +47,7 @@ struct BenchOptions {
   std::vector<double> window_s;                      // none: the scheme decides
   std::uint32_t handovers = 20, handovers_slow = 3;  // per scheme and setting
   double wrong_target = 0;                           // share of predictions for the wrong cell
+  double mover_spread = 0;  // contexts of movers differ from --context by up to this share of it
   std::string goodput_trace;
   std::optional<std::string> consistency;  // none: default_consistency() of the scheme
   std::uint64_t seed = 7;
@@ -66,6 +70,7 @@ struct BenchSetting {
   double max_token_rate = 0;
   std::uint32_t trip_handovers = 1;
   std::optional<double> available_s, window_s;
+  double mover_spread = 0;
 
   std::string key() const;
 };

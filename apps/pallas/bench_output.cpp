@@ -61,6 +61,7 @@ std::string heading(const SchemeSummary& s) {
   text += at.max_token_rate > 0 ? fmt::format(", {:g} tokens/s", at.max_token_rate)
                                 : std::string(", rate not capped");
   if (at.movers > 1) text += fmt::format(", {} movers", at.movers);
+  if (at.mover_spread > 0) text += fmt::format(" (contexts within {:g})", at.mover_spread);
   if (at.residents > 0) text += fmt::format(", {} residents", at.residents);
   if (at.trip_handovers > 1) text += fmt::format(", {} handovers in a row", at.trip_handovers);
   text += at.window_s ? fmt::format(", window {:g} s", *at.window_s)
@@ -122,6 +123,21 @@ std::string resident_line(const SchemeSummary& s, std::size_t width) {
                      part(s.residents_during), part(s.residents_after));
 }
 
+// How much of the KV was there at the deadline, and what that is worth; empty where no gNB tells.
+std::string accuracy_lines(const std::vector<const SchemeSummary*>& group, std::size_t width) {
+  std::string text;
+  for (const auto* s : group) {
+    if (!s->accuracy) continue;
+    text += fmt::format("{:<{}}{:>9}{:>9}{:>12}{:>12}{:>9}\n", s->scheme, width,
+                        cell(s->fraction.mean, 3), cell(s->fraction.p50, 3), cell(s->accuracy, 2),
+                        cell(s->worst_user_accuracy, 2), s->below_threshold);
+  }
+  if (text.empty()) return text;
+  return fmt::format("{:<{}}{:>9}{:>9}{:>12}{:>12}{:>9}\n", "KV at the deadline", width, "mean",
+                     "p50", "accuracy %", "worst user", "below") +
+         text;
+}
+
 std::string setting_table(const std::vector<const SchemeSummary*>& group) {
   const auto& first = yardstick(group);
   std::size_t width = 14;
@@ -138,7 +154,7 @@ std::string setting_table(const std::vector<const SchemeSummary*>& group) {
     for (const auto* s : group) {
       text += fmt::format(" {} {}", s->scheme, cell(s->worst_user_sit_ms));
     }
-    text += "\n";
+    text += "\n" + accuracy_lines(group, width);
   }
   if (first.setting.residents > 0) {
     text += "residents' ITL: before, during and after the preparation, each p50, p90, max\n";
@@ -168,6 +184,7 @@ void write(http::JsonWriter& json, const SchemeSummary& s) {
       .member("goodput_mbps", s.goodput_mbps)
       .member("goodput", s.setting.goodput.label)
       .member("movers", s.setting.movers)
+      .member("mover_spread", s.setting.mover_spread)
       .member("residents", s.setting.residents)
       .member("max_token_rate", s.setting.max_token_rate)
       .member("trip_handovers", s.setting.trip_handovers)
@@ -179,6 +196,10 @@ void write(http::JsonWriter& json, const SchemeSummary& s) {
   write(json, "gap_ms", s.gap);
   write(json, "control_gap_ms", s.control_gap);
   json.member("worst_user_sit_ms", s.worst_user_sit_ms);
+  write(json, "fraction_at_deadline", s.fraction);
+  json.member("accuracy_percent", s.accuracy)
+      .member("worst_user_accuracy_percent", s.worst_user_accuracy)
+      .member("below_threshold_handovers", s.below_threshold);
   json.key("step_ms").begin_object().member("p50", s.step_ms).end_object();
   json.key("itl_ms").begin_object();
   write(json, "before", s.before);
@@ -325,15 +346,17 @@ std::string csv_line(const HandoverRow& row) {
                   row.available_s, csv_number(at.window_s), row.round, row.mover + 1, row.hop + 1,
                   csv_number(row.seen.sit_ms), csv_number(row.seen.gap_ms),
                   csv_number(row.control_gap_ms), row.ids_ok ? (*row.ids_ok ? "1" : "0") : "");
-  if (!row.seen.gnb) return text + ",,,,,,,,,,,,,,,\n";
+  if (!row.seen.gnb) return text + ",,,,,,,,,,,,,,,,,,\n";
   const auto& gnb = *row.seen.gnb;
-  return text + fmt::format(",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", gnb.exact ? 1 : 0,
-                            gnb.prepared ? 1 : 0, row.seen.foretold_wrongly ? 1 : 0,
-                            gnb.tokens_total, gnb.bytes, gnb.tokens_received, gnb.tokens_recomputed,
-                            gnb.tokens_replayed, gnb.tokens_overlap, gnb.early_s,
-                            csv_number(gnb.request_ms), csv_number(gnb.fronts_met_ms),
-                            csv_number(gnb.status_ms), csv_number(gnb.covered_ms),
-                            csv_number(gnb.first_token_ms));
+  return text + fmt::format(",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
+                            gnb.exact ? 1 : 0, gnb.prepared ? 1 : 0,
+                            row.seen.foretold_wrongly ? 1 : 0, gnb.tokens_total, gnb.bytes,
+                            gnb.tokens_received, gnb.tokens_recomputed, gnb.tokens_replayed,
+                            gnb.tokens_overlap, gnb.early_s, csv_number(gnb.request_ms),
+                            csv_number(gnb.fronts_met_ms), csv_number(gnb.status_ms),
+                            csv_number(gnb.covered_ms), csv_number(gnb.first_token_ms),
+                            csv_number(gnb.fraction_at_attach),
+                            csv_number(gnb.fraction_at_deadline), csv_number(row.accuracy));
 }
 
 }  // namespace
@@ -361,7 +384,8 @@ std::string handovers_csv(const std::vector<SchemeSummary>& summaries) {
       "scheme,context,goodput_mbps,movers,residents,max_token_rate,trip_handovers,available_s,"
       "window_s,round,mover,handover,sit_ms,gap_ms,control_gap_ms,ids_ok,exact,prepared,"
       "foretold_wrongly,tokens_total,bytes,tokens_sent,tokens_recomputed,tokens_replayed,"
-      "tokens_overlap,early_s,request_ms,fronts_met_ms,status_ms,covered_ms,first_token_ms\n";
+      "tokens_overlap,early_s,request_ms,fronts_met_ms,status_ms,covered_ms,first_token_ms,"
+      "fraction_at_attach,fraction_at_deadline,accuracy\n";
   for (const auto& summary : summaries) {
     for (const auto& row : summary.rows) text += csv_line(row);
   }

@@ -60,15 +60,24 @@ void set_flag(std::vector<std::string>& flags, const std::string& flag) {
   flags.push_back(flag);
 }
 
+// Every other round goes the other way, so that machines and cores that differ do so for all alike.
+struct Way {
+  CellId home, away;
+};
+Way way_of(const PlannedRun& run) {
+  return run.round % 2 == 0 ? Way{kCellA, kCellB} : Way{kCellB, kCellA};
+}
+
 // To and fro between two cells at the given times; none for a control.
-Trip make_way(const RunLayout& layout, bool moves) {
+Trip make_trip(const RunLayout& layout, const Way& way, bool moves) {
   Trip trip;
   const Seconds end = layout.handovers.back() + to_seconds(kPatience);
   trip.trajectory.samples = {{Seconds(0), {}, {}, {}}, {end, {}, {}, {}}};
-  trip.first_cell = kCellA;
+  trip.first_cell = way.home;
   for (std::size_t i = 0; moves && i < layout.handovers.size(); ++i) {
-    trip.crossings.push_back({layout.handovers[i], i % 2 == 0 ? kCellA : kCellB,
-                              i % 2 == 0 ? kCellB : kCellA, mobility::Point{}});
+    const bool leaves = i % 2 == 0;
+    trip.crossings.push_back({layout.handovers[i], leaves ? way.home : way.away,
+                              leaves ? way.away : way.home, mobility::Point{}});
   }
   return trip;
 }
@@ -312,12 +321,13 @@ Result<RunRecord> BenchRunner::measure(const PlannedRun& planned, const Sizing& 
   const std::string consistency = options.consistency.value_or(
       planned.scheme ? default_consistency(plan_.schemes[*planned.scheme].scheme) : "exact");
 
+  const Way way = way_of(planned);
   std::vector<std::unique_ptr<User>> residents, movers;
   // Residents' seeds and texts are the same in every run of a round, like the movers'.
   const std::uint64_t seed = options.seed + 1000ull * planned.round;
   const std::uint32_t text = 37 * planned.round;
   for (std::uint32_t i = 0; i < setting.residents; ++i) {
-    auto user = start_user(fleet, "resident", kCellB,
+    auto user = start_user(fleet, "resident", way.away,
                            request(layout->resident_words, text + 11 * i, options.context_tokens,
                                    seed + 100 + i, setting.max_token_rate, consistency));
     if (!user) return Failure(user.error());
@@ -325,8 +335,8 @@ Result<RunRecord> BenchRunner::measure(const PlannedRun& planned, const Sizing& 
   }
   if (auto s = wait_for_first(fleet, residents); !s) return Failure(s.error());
   for (std::uint32_t i = 0; i < setting.movers; ++i) {
-    auto user = start_user(fleet, "mover", kCellA,
-                           request(layout->prompt_words, text + 11 * i, layout->max_tokens,
+    auto user = start_user(fleet, "mover", way.home,
+                           request(layout->mover_words.at(i), text + 11 * i, layout->max_tokens,
                                    seed + i, setting.max_token_rate, consistency));
     if (!user) return Failure(user.error());
     movers.push_back(std::move(*user));
@@ -348,8 +358,8 @@ Result<RunRecord> BenchRunner::measure(const PlannedRun& planned, const Sizing& 
     }
     user.feed = std::make_unique<FollowerFeed>(loop_.io(), fleet.http(), *user.follower);
     for (const auto& [hop, cell] : driving.foretold_wrongly) user.mistaken.insert(hop);
-    user.driver =
-        std::make_unique<Driver>(clock_, *user.feed, make_way(*layout, moves), std::move(driving));
+    user.driver = std::make_unique<Driver>(clock_, *user.feed, make_trip(*layout, way, moves),
+                                           std::move(driving));
   }
   const TimePoint start = clock_.now();
   for (auto& user : movers) user->driver->start([] {});

@@ -46,23 +46,33 @@ Result<RunLayout> lay_out(const BenchSetting& setting, const Sizing& sizing,
     layout.handovers.push_back(apart * static_cast<double>(i));
   }
   const double generated = rate * apart.count();
+  const auto words = [&](double prompt) {
+    return static_cast<std::uint32_t>(
+        std::lround((prompt - sizing.tokens_beside) / sizing.tokens_per_word));
+  };
+  const double more = setting.mover_spread * setting.context;
   const double prompt = setting.context - generated;
-  if (prompt < kLeastPrompt + sizing.tokens_beside) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("context: {} tokens are too few: {:.0f} are generated in the {:.1f} s "
-                            "before the handover",
-                            setting.context, generated, apart.count()));
+  if (prompt - more < kLeastPrompt + sizing.tokens_beside) {
+    return fail(
+        Errc::kInvalidArgument,
+        fmt::format("context: {:.0f} tokens are too few: {:.0f} are generated in the {:.1f} "
+                    "s before the handover",
+                    setting.context - more, generated, apart.count()));
   }
-  layout.prompt_words = static_cast<std::uint32_t>(
-      std::lround((prompt - sizing.tokens_beside) / sizing.tokens_per_word));
+  layout.prompt_words = words(prompt);
+  for (std::uint32_t i = 0; i < setting.movers; ++i) {
+    const double place = setting.movers > 1 ? 2.0 * i / (setting.movers - 1) - 1 : 0;
+    layout.mover_words.push_back(words(prompt + place * more));
+  }
   layout.max_tokens = static_cast<std::uint32_t>(
       std::ceil(kHeadroom * generated * setting.trip_handovers + 2 * kTailTokens + 50));
-  if (prompt + layout.max_tokens > context_tokens) {
-    return fail(Errc::kInvalidArgument,
-                fmt::format("context_tokens: a session of {} tokens at the first of {} handovers "
-                            "needs up to {:.0f}, and gNBs have {}",
-                            setting.context, setting.trip_handovers, prompt + layout.max_tokens,
-                            context_tokens));
+  if (prompt + more + layout.max_tokens > context_tokens) {
+    return fail(
+        Errc::kInvalidArgument,
+        fmt::format("context_tokens: a session of {:.0f} tokens at the first of {} handovers "
+                    "needs up to {:.0f}, and gNBs have {}",
+                    setting.context + more, setting.trip_handovers,
+                    prompt + more + layout.max_tokens, context_tokens));
   }
   layout.resident_words = static_cast<std::uint32_t>(std::lround(
       std::max(0.25 * setting.context - sizing.tokens_beside, 16.0) / sizing.tokens_per_word));

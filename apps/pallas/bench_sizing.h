@@ -30,12 +30,14 @@ struct RunLayout {
   Seconds available{0};            // predictions are given so long before each handover
   std::vector<Seconds> handovers;  // from the moment when every session has its first token
   std::uint32_t prompt_words = 0;
+  // Of each mover: its context is the setting's times 1 - spread to 1 + spread, the first's least.
+  std::vector<std::uint32_t> mover_words;
   std::uint32_t max_tokens = 0;  // far more than will be asked for
   std::uint32_t resident_words = 0;
 };
 
 // So that prompt and generated tokens together are about the setting's context at the first
-// handover. kInvalidArgument, naming the field, when the context is too small for the time that
+// handover. kInvalidArgument, naming the field, when a context is too small for the time that
 // predictions are to be available, or the whole session too long for `context_tokens`.
 Result<RunLayout> lay_out(const BenchSetting& setting, const Sizing& sizing,
                           std::uint32_t context_tokens);

@@ -93,7 +93,7 @@ std::vector<Cut> widest(const std::vector<std::vector<Cut>>& of_movers) {
 struct Sums {
   Intervals own, residents;
   std::vector<double> control, control_preparation;
-  std::vector<double> worst_sit;  // of each run
+  std::vector<double> worst_sit, worst_accuracy;  // of each run
 };
 
 class Summarizer {
@@ -109,6 +109,8 @@ class Summarizer {
       if (planned.setting == setting && planned.scheme == scheme) add_run(planned, s, sums);
     }
     s.worst_user_sit_ms = distribution(sums.worst_sit).mean;
+    s.worst_user_accuracy = distribution(sums.worst_accuracy).mean;
+    if (scheme) s.utility_threshold = plan_.schemes[*scheme].utility.threshold;
     s.before = distribution(sums.own.before);
     s.preparation = distribution(sums.own.preparation);
     s.during = distribution(sums.own.during());
@@ -134,7 +136,7 @@ class Summarizer {
     s.goodput_mbps = run->goodput_mbps;
     s.available_s = run->available_s;
     std::vector<std::vector<Cut>> cuts;
-    std::vector<double> sits;
+    std::vector<double> sits, accuracies;
     for (std::size_t m = 0; m < run->movers.size(); ++m) {
       const auto& mover = run->movers[m];
       const auto* other =
@@ -144,18 +146,34 @@ class Summarizer {
       sums.own.add(cut_intervals(mover.at_ms, cuts.back()));
       if (other != nullptr) add_control(cut_intervals(other->at_ms, cuts.back()), sums);
       for (std::size_t h = 0; h < hops.size(); ++h) {
-        HandoverRow row{
-            s.scheme, s.setting, run->goodput_mbps, run->available_s, planned.round, m, h, hops[h],
-            {},       {}};
+        HandoverRow row{s.scheme,
+                        s.setting,
+                        run->goodput_mbps,
+                        run->available_s,
+                        planned.round,
+                        m,
+                        h,
+                        hops[h],
+                        {},
+                        {},
+                        {}};
         if (other != nullptr) {
           row.control_gap_ms = ordinary_hop(other->at_ms, run->planned_ms[h]).gap_ms;
           row.ids_ok = stays || same_ids(mover, *other, h);
         }
         if (row.seen.sit_ms) sits.push_back(*row.seen.sit_ms);
+        if (!stays && row.seen.gnb && row.seen.gnb->fraction_at_deadline) {
+          const auto& utility = plan_.schemes[*planned.scheme].utility;
+          row.accuracy = utility.value(*row.seen.gnb->fraction_at_deadline);
+          accuracies.push_back(*row.accuracy);
+        }
         s.rows.push_back(std::move(row));
       }
     }
     if (const auto longest = distribution(sits).max) sums.worst_sit.push_back(*longest);
+    if (!accuracies.empty()) {
+      sums.worst_accuracy.push_back(*std::min_element(accuracies.begin(), accuracies.end()));
+    }
     for (const auto& resident : run->residents) {
       sums.residents.add(cut_intervals(resident, widest(cuts)));
     }
@@ -169,7 +187,7 @@ class Summarizer {
   }
 
   static void add_up(SchemeSummary& s) {
-    std::vector<double> sit, gap, control_gap;
+    std::vector<double> sit, gap, control_gap, fraction, accuracy;
     for (const auto& row : s.rows) {
       if (row.seen.sit_ms) sit.push_back(*row.seen.sit_ms);
       if (row.seen.gap_ms) gap.push_back(*row.seen.gap_ms);
@@ -177,6 +195,11 @@ class Summarizer {
       if (row.ids_ok.value_or(false)) ++s.ids_ok;
       if (!row.seen.gnb) continue;
       const auto& gnb = *row.seen.gnb;
+      if (row.accuracy) {
+        accuracy.push_back(*row.accuracy);
+        fraction.push_back(*gnb.fraction_at_deadline);
+        if (fraction.back() < s.utility_threshold) ++s.below_threshold;
+      }
       ++s.reported;
       s.failed += gnb.error.empty() ? 0 : 1;
       s.exact += gnb.exact ? 1 : 0;
@@ -191,6 +214,8 @@ class Summarizer {
     s.sit = distribution(sit);
     s.gap = distribution(gap);
     s.control_gap = distribution(control_gap);
+    s.fraction = distribution(fraction);
+    s.accuracy = distribution(accuracy).mean;
   }
 
   // With a cap on the rate the sizing's uncapped stream is what there is.

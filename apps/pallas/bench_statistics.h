@@ -26,6 +26,9 @@ struct HandoverRow {
   std::optional<double> control_gap_ms;
   // Ids up to the next handover are the control's; none without a control.
   std::optional<bool> ids_ok;
+  // What the fraction of the KV that was there at the deadline is worth, in percent; of a control,
+  // or where the target does not tell, none.
+  std::optional<double> accuracy;
 };
 
 // Intervals of all users of one kind, in milliseconds, by where they lie: before the first
@@ -59,7 +62,11 @@ struct SchemeSummary {
   Distribution control;              // of the controls of the same rounds
   Distribution control_preparation;  // of these, in the times in which this scheme prepared
   Distribution residents_before, residents_during, residents_after;
-  std::optional<double> worst_user_sit_ms;  // mean over groups of the group's longest
+  std::optional<double> worst_user_sit_ms;              // mean over groups of the group's longest
+  Distribution fraction;                                // of the KV that was there at the deadline
+  std::optional<double> accuracy, worst_user_accuracy;  // means, of all and of each group's least
+  double utility_threshold = 0;
+  std::size_t below_threshold = 0;  // handovers with a smaller fraction
   // Sums over all handovers.
   std::uint64_t bytes = 0, recomputed = 0, sent = 0, replayed = 0, overlap = 0;
   double early_s = 0;

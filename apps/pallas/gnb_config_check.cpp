@@ -116,6 +116,16 @@ Status check_planning(const GnbConfig& config) {
   if (!(node.window_margin_share >= 0 && node.window_margin_share <= 10)) {
     return wrong("window_margin_share", "must be from 0 to 10");
   }
+  const plan::Utility& utility = node.utility;
+  if (!(utility.full > 0 && utility.full <= 100)) {
+    return wrong("utility_full", "must be above 0, at most 100");
+  }
+  if (!(utility.steepness > 0) || !std::isfinite(utility.steepness)) {
+    return wrong("utility_steepness", "must be above 0");
+  }
+  if (!(utility.threshold > 0 && utility.threshold < 1)) {
+    return wrong("utility_threshold", "must be between 0 and 1");
+  }
   if (!(node.slo_ms > 0) || !std::isfinite(node.slo_ms)) return wrong("slo_ms", "must be above 0");
   if (!(config.goodput_mbps >= 0) || !std::isfinite(config.goodput_mbps)) {
     return wrong("goodput_mbps", "must be at least 0");

@@ -50,6 +50,8 @@ void visit_members(Report& report, Visit visit) {
   visit("tokens_received", report.tokens_received);
   visit("tokens_overlap", report.tokens_overlap);
   visit("residual_tokens", report.residual_tokens);
+  visit("fraction_at_attach", report.fraction_at_attach);
+  visit("fraction_at_deadline", report.fraction_at_deadline);
   visit("shadow_tokens", report.shadow_tokens);
   visit("shadow_agreed", report.shadow_agreed);
   visit("shadow_differed", report.shadow_differed);

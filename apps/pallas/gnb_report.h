@@ -23,6 +23,8 @@ struct GnbReport {
   double window_s = 0, early_s = 0, expected_sit_s = 0;
   std::uint64_t tokens_total = 0, tokens_recomputed = 0, tokens_replayed = 0;
   std::uint64_t tokens_received = 0, tokens_overlap = 0, residual_tokens = 0, bytes = 0;
+  // Of the KV, at the attach and fraction_deadline_ms later; none of a gNB that does not tell.
+  std::optional<double> fraction_at_attach, fraction_at_deadline;
   std::uint64_t shadow_tokens = 0, shadow_agreed = 0, shadow_differed = 0;
   bool shadow_used = false;
   std::string json;  // all of it, where it came from a gNB, for `pallas trace`

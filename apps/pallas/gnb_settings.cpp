@@ -103,6 +103,26 @@ Status assign(const std::string& key, node::Shadow& to, const SettingValue& valu
   return {};
 }
 
+Status assign(const std::string& key, plan::LinkSharing& to, const SettingValue& value) {
+  const auto* s = std::get_if<std::string>(&value);
+  if (s == nullptr || !plan::parse_link_sharing(*s, to)) {
+    return wrong(key, "must be turns, first-come, equal, ctho or water-filling");
+  }
+  return {};
+}
+
+Status assign(const std::string& key, plan::UtilityShape& to, const SettingValue& value) {
+  const auto* s = std::get_if<std::string>(&value);
+  if (s != nullptr && *s == "algebraic") {
+    to = plan::UtilityShape::kAlgebraic;
+  } else if (s != nullptr && *s == "logistic") {
+    to = plan::UtilityShape::kLogistic;
+  } else {
+    return wrong(key, "must be algebraic or logistic");
+  }
+  return {};
+}
+
 SettingValue value_of(const std::string&, bool v) {
   return v;
 }
@@ -139,6 +159,14 @@ SettingValue value_of(const std::string&, wire::Consistency v) {
 
 SettingValue value_of(const std::string&, node::Shadow v) {
   return std::string(node::to_string(v));
+}
+
+SettingValue value_of(const std::string&, plan::LinkSharing v) {
+  return std::string(plan::to_string(v));
+}
+
+SettingValue value_of(const std::string&, plan::UtilityShape v) {
+  return std::string(v == plan::UtilityShape::kAlgebraic ? "algebraic" : "logistic");
 }
 
 template <class T>
@@ -213,6 +241,17 @@ std::vector<Setting> make_settings() {
               PALLAS_FIELD(node.window_margin_share)),
       setting("shadow", "A prepared target decodes beside its source: off, idle or always",
               PALLAS_FIELD(node.shadow)),
+      setting("link_sharing",
+              "Sessions on one link to a peer: turns, first-come, equal, ctho or water-filling",
+              PALLAS_FIELD(node.link_sharing)),
+      setting("utility_shape", "Accuracy by the fraction of KV received: algebraic or logistic",
+              PALLAS_FIELD(node.utility.shape)),
+      setting("utility_full", "What that curve tends to, in percent",
+              PALLAS_FIELD(node.utility.full)),
+      setting("utility_steepness", "How steep it is, above 0",
+              PALLAS_FIELD(node.utility.steepness)),
+      setting("utility_threshold", "The fraction where it is steepest (tau), between 0 and 1",
+              PALLAS_FIELD(node.utility.threshold)),
       setting("use_uncertainty",
               "Windows follow a prediction's sigma and confidence where it has them",
               PALLAS_FIELD(node.use_uncertainty)),
@@ -253,6 +292,9 @@ std::vector<Setting> make_settings() {
               PALLAS_FIELD(node.max_staged_bytes_session)),
       setting("max_handover_reports", "Reports kept for GET /v1/handovers",
               PALLAS_FIELD(node.max_handover_reports)),
+      setting("fraction_deadline_ms",
+              "They tell what fraction of the KV was there so long after the UE",
+              PALLAS_FIELD(node.fraction_deadline)),
       setting("report_phases", "They tell the time of every phase, at the source as well",
               PALLAS_FIELD(node.report_phases)),
       setting("mirror_on_prediction",

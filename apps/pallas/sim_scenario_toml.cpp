@@ -407,6 +407,9 @@ class Reader {
     in.duration("frozen_s", n.frozen, 1);
     in.duration("resume_s", n.resume, 1);
     n.shadow = static_cast<node::Shadow>(in.choice("shadow", {"off", "idle", "always"}));
+    const auto& rules = plan::kLinkSharingNames;
+    n.link_sharing =
+        static_cast<plan::LinkSharing>(in.choice("link_sharing", {rules.begin(), rules.end()}));
     in.flag("mirror_on_prediction", n.mirror_on_prediction);
     in.flag("use_uncertainty", n.use_uncertainty);
     keep(in);

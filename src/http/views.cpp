@@ -124,6 +124,8 @@ std::string handover_json(const node::HandoverReport& r, const ClockAnchor& anch
       .member("tokens_overlap", r.tokens_overlap)
       .member("bytes", r.bytes)
       .member("residual_tokens", r.residual_tokens)
+      .member("fraction_at_attach", r.fraction_at_attach)
+      .member("fraction_at_deadline", r.fraction_at_deadline)
       .member("shadow_tokens", r.shadow_tokens)
       .member("shadow_agreed", r.shadow_agreed)
       .member("shadow_differed", r.shadow_differed)

@@ -194,6 +194,12 @@ void Node::Impl::open_report(Session& s, const AttachRequest& request) {
   report.target = config.name;
   report.scheme = scheme_->name();
   report.load_s = resident_ ? 0 : ports.engine->info().profile.load.count();
+  if (s.incoming) {
+    report.fraction_at_attach = s.incoming->fraction();
+  } else if (s.front > 0) {
+    report.fraction_at_attach = std::min(1.0, s.front / (s.log.size() - 1.0));
+  }
+  s.fraction = report.fraction_at_attach;
   if (s.role == Role::kPreparing && s.incoming) {
     report.prepared = true;
     const auto& plan = s.incoming->plan();
@@ -245,6 +251,12 @@ void Node::Impl::await_source(Session& s, const NodeId& source) {
 void Node::Impl::watch_progress(Session& s) {
   arm(s.watch, kStall, s, [this](Session& live) {
     if (live.role != Role::kArriving || !live.incoming) return;
+    // Its source may be busy with others whose turn came before: they end.
+    const auto source = peers_.find(live.incoming->source());
+    const bool waits_for_turn = config.link_sharing != plan::LinkSharing::kTurns &&
+                                source != peers_.end() &&
+                                ports.clock->now() - source->second.rows_at < kStall;
+    if (waits_for_turn) return watch_progress(live);
     live.incoming->on_source_lost();
     after_target(live);
   });
@@ -524,6 +536,7 @@ void Node::Impl::after_target(Session& s) {
   const TimePoint now = ports.clock->now();
   s.front = s.incoming->front();
   count_shadow(s);
+  note_fraction(s);
   if (!s.met_at && s.incoming->fronts_met()) {
     s.met_at = now;
     s.arriving->fronts_met.set(now);
@@ -539,6 +552,15 @@ void Node::Impl::after_target(Session& s) {
   }
 }
 
+// The fraction is constant between the moments at which something was covered: what was seen last
+// before the deadline was so at it, and no clock has to be set.
+void Node::Impl::note_fraction(Session& s) {
+  if (!s.report || s.report->fraction_at_deadline) return;
+  const TimePoint deadline = s.attached_at + config.fraction_deadline;
+  if (ports.clock->now() > deadline) s.report->fraction_at_deadline = s.fraction;
+  s.fraction = s.incoming->fraction();
+}
+
 void Node::Impl::activate(Session& s) {
   s.arriving->covered.set(ports.clock->now());
   const auto shadow = s.incoming->take_shadow();
@@ -547,6 +569,7 @@ void Node::Impl::activate(Session& s) {
     HandoverReport& r = *s.report;
     r.covered_ms = ms_since(s.attached_at, ports.clock->now());
     r.exact = !counts.inexact;
+    if (!r.fraction_at_deadline) r.fraction_at_deadline = 1;
     r.tokens_total = s.front;
     r.tokens_recomputed = counts.recomputed;
     r.tokens_replayed = counts.replayed;

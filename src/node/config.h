@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "base/units.h"
+#include "plan/link_sharing.h"
+#include "plan/utility.h"
 #include "wire/messages.h"
 
 namespace pallas::node {
@@ -49,6 +51,9 @@ struct NodeConfig {
   // And by this share of its window: computing speeds of a second ago are not those of the next.
   double window_margin_share = 0.15;
   Shadow shadow = Shadow::kIdle;
+  // How sessions whose KV goes to the same peer share the link (docs/schemes.md).
+  plan::LinkSharing link_sharing = plan::LinkSharing::kTurns;
+  plan::Utility utility;  // what water-filling takes a fraction of a session's KV to be worth
   // Windows take a prediction's sigma and confidence into account, where it has them.
   bool use_uncertainty = true;
   // Prepared in place of a target that refuses, and decodes for it then; empty: nobody is.
@@ -79,6 +84,8 @@ struct NodeConfig {
   bool report_phases = true;    // reports tell every phase, and the source makes one, too
   std::vector<NodeId> mirrors;  // rule 16: always mirrored to these
   bool mirror_on_prediction = true;
+  // Reports tell what fraction of the KV was there this long after the UE.
+  Duration fraction_deadline{std::chrono::milliseconds(500)};
   double slo_ms = 100;
 };
 

@@ -15,8 +15,13 @@ constexpr double kRelyOnLease = 0.8;
 // The SourceHandover's way to one peer and to the session's slot; notes when what left.
 class SourcePortOf : public session::SourcePort {
  public:
-  SourcePortOf(Node::Ports ports, NodeId peer, engine::SlotId slot, OnDemand<SourcePhases>& phases)
-      : ports_(ports), peer_(std::move(peer)), slot_(slot), phases_(phases) {}
+  SourcePortOf(Node::Ports ports, NodeId peer, engine::SlotId slot, OnDemand<SourcePhases>& phases,
+               std::function<bool(const NodeId&)> divide_link)
+      : ports_(ports),
+        peer_(std::move(peer)),
+        slot_(slot),
+        phases_(phases),
+        divide_link_(std::move(divide_link)) {}
   void send(wire::Message message) override {
     if (std::holds_alternative<wire::SnStatusTransfer>(message)) {
       phases_->status_sent.first(ports_.clock->now());
@@ -30,12 +35,14 @@ class SourcePortOf : public session::SourcePort {
   }
   std::uint64_t kv_backlog() const override { return ports_.peers->kv_backlog(peer_); }
   void export_rows(kv::TokenRange range) override { ports_.engine->export_kv(slot_, range); }
+  bool gives_turns() override { return divide_link_(peer_); }
 
  private:
   Node::Ports ports_;
   NodeId peer_;
   engine::SlotId slot_;
   OnDemand<SourcePhases>& phases_;
+  std::function<bool(const NodeId&)> divide_link_;
 };
 
 }  // namespace
@@ -63,7 +70,8 @@ void Node::Impl::make_outgoing(Session& s, const NodeId& target, const kv::Trans
   setup.self = config.name;
   s.leaving->restart();
   s.source_port =
-      std::make_unique<SourcePortOf>(ports, target, s.slot.value_or(engine::SlotId()), s.leaving);
+      std::make_unique<SourcePortOf>(ports, target, s.slot.value_or(engine::SlotId()), s.leaving,
+                                     [this](const NodeId& peer) { return divide_link(peer); });
   s.outgoing =
       std::make_unique<session::SourceHandover>(std::move(setup), s.log, s.front, *s.source_port);
   s.seen = {};
@@ -511,7 +519,10 @@ void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextRequest& m) {
   if (!usable) {
     if (!frozen_here) cancel_outgoing(*s, wire::Cause::kWrongTarget);
     auto input = plan_input(*s, peer, Duration{0}, true);
-    if (m.prefill_rate > 0) input.prefill_rate = TokensPerSecond(m.prefill_rate);
+    if (m.prefill_rate > 0) {
+      input.prefill_rate = TokensPerSecond(m.prefill_rate);
+      input.common = common_split(*s, peer, m.prefill_rate);
+    }
     const plan::Decision decision = scheme_->decide(input);
     if (decision.plan.relay && !frozen_here) {
       response.plan = decision.plan;

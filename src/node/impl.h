@@ -4,6 +4,7 @@
 //   serving.cpp    owner: requests, engine results, tokens to the UE
 //   departure.cpp  source: preparation, claim, release
 //   arrival.cpp    target: preparation, attach, pull, recovery
+//   sharing.cpp    source: several sessions on the way to one peer
 //   shadow.cpp     target: decoding beside the source
 //   fallback.cpp   where the target cannot: third node, relay, shared rates
 //   radio.cpp      RAN events, planning
@@ -19,7 +20,9 @@
 
 #include "node/node.h"
 #include "node/session.h"
+#include "plan/ctho_group.h"
 #include "plan/estimator.h"
+#include "plan/link_sharing.h"
 #include "plan/scheme.h"
 
 namespace pallas::node {
@@ -79,8 +82,11 @@ class Node::Impl : public engine::EngineEvents {
     // work it has. Forgotten when old.
     std::optional<plan::Ewma> contention;
     TimePoint contention_at{};
+    TimePoint rows_at{};             // when the last rows came from it
     bool resident = false;           // its model computes already: T_load is 0
     std::vector<Session*> attempts;  // sessions on the way to it, and some that were; null: ended
+    std::optional<plan::LinkSharer> sharer;  // of the link to it, where it is divided
+    std::optional<plan::CthoGroup> group;    // who moved there last, under multi-user ctHO
   };
 
   // --- serving.cpp ---
@@ -118,6 +124,14 @@ class Node::Impl : public engine::EngineEvents {
   void handle(const NodeId& peer, wire::HandoverCancelAck& m);
   void handle(const NodeId& peer, wire::RetrieveUeContextRequest& m);
 
+  // --- sharing.cpp ---
+  bool divide_link(const NodeId& peer);
+  void divide_links();
+  plan::LinkUser link_user(Session& s) const;
+  TimePoint handover_time(Session& s) const;
+  std::optional<plan::CommonSplit> common_split(const Session& s, const NodeId& target,
+                                                double prefill_rate);
+
   // --- arrival.cpp ---
   void handle(const NodeId& peer, wire::HandoverRequest& m);
   void handle(const NodeId& peer, wire::TokenUpdate& m);
@@ -150,6 +164,7 @@ class Node::Impl : public engine::EngineEvents {
   void after_target(Session& s);  // progress, completion
   void activate(Session& s);
   void open_report(Session& s, const AttachRequest& request);
+  void note_fraction(Session& s);
   void note_first_token(Session& s);
   void close_report(Session& s);
   void become_relay(Session& s, const NodeId& owner);
@@ -185,6 +200,8 @@ class Node::Impl : public engine::EngineEvents {
   void evaluate(Session& s);
   void evaluate_all(const UeState& ue);
   const Forecast* forecast_of(const Session& s) const;
+  double prefill_rate_at(const NodeId& target, const Session& s) const;
+  bool prompt_only(const Session& s) const;
   plan::PlanInput plan_input(const Session& s, const NodeId& target, Duration remaining,
                              bool at_handover) const;
   void mirror_to(Session& s, const NodeId& peer);

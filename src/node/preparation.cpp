@@ -381,6 +381,7 @@ void Node::Impl::on_kv(const NodeId& peer, const wire::KvBlock& header, kv::Byte
   }
   if (s->role == Role::kPreparing && s->incoming->attempt() == header.attempt) renew_incoming(*s);
   const TimePoint came = ports.clock->now();
+  peers_[peer].rows_at = came;
   if (auto taken = s->incoming->on_rows(header, std::move(rows)); !taken) {
     ++stats_.kv_blocks_refused;
     ports.peers->send(peer, wire::ErrorMessage{taken.error().code, taken.error().message, s->id});

@@ -114,7 +114,8 @@ Status Node::Impl::on_handover(const mobility::HandoverEvent& event) {
           // The fallback goes on preparing; the target will relay.
         } else if (!s->outgoing || s->outgoing->target() != target ||
                    s->outgoing->state() == session::SourceHandover::State::kCancelling) {
-          const auto input = plan_input(*s, target, Duration{0}, true);
+          auto input = plan_input(*s, target, Duration{0}, true);
+          input.common = common_split(*s, target, prefill_rate_at(target, *s));
           start_preparation(*s, target, scheme_->decide(input).plan, Duration{0}, false);
           announce(*s, target);
         }
@@ -163,6 +164,26 @@ void Node::Impl::evaluate_all(const UeState& ue) {
   for (Session* s : ue.sessions) evaluate(*s);
 }
 
+// Of the target's engine for this session alone, tokens/s: as measured there, or a share of what it
+// says of itself, or of this one's.
+double Node::Impl::prefill_rate_at(const NodeId& target, const Session& s) const {
+  const TokenPosition context = std::max<TokenPosition>(s.log.size() - 1, 1);
+  double rate = ports.engine->info().profile.prefill_rate(0, context).value;
+  std::optional<double> measured;
+  if (const auto it = peers_.find(target); it != peers_.end()) {
+    const PeerState& peer = it->second;
+    if (peer.profiled_rate > 0) rate = peer.profiled_rate;
+    if (peer.prefill_rate) measured = peer.prefill_rate->value();
+  }
+  return measured.value_or(rate * config.unmeasured_rate);
+}
+
+// Its generated positions must not be recomputed in chunks.
+bool Node::Impl::prompt_only(const Session& s) const {
+  return s.params.consistency != wire::Consistency::kFast &&
+         !ports.engine->info().capabilities.exact_chunked_generated;
+}
+
 plan::PlanInput Node::Impl::plan_input(const Session& s, const NodeId& target, Duration remaining,
                                        bool at_handover) const {
   const auto& info = ports.engine->info();
@@ -172,14 +193,10 @@ plan::PlanInput Node::Impl::plan_input(const Session& s, const NodeId& target, D
   input.prompt = std::min(input.context, s.log.prompt_tokens() - 1);
   input.block_tokens = info.geometry.block_tokens;
   input.kv_bytes_per_token = info.geometry.bytes_per_token();
-  double rate = info.profile.prefill_rate(0, std::max<TokenPosition>(input.context, 1)).value;
-  std::optional<double> measured;
   double prefill_share = 1, link_share = 1;
   input.load = info.profile.load;  // all gNBs are taken to load alike
   if (auto it = peers_.find(target); it != peers_.end()) {
     const PeerState& peer = it->second;
-    if (peer.profiled_rate > 0) rate = peer.profiled_rate;
-    if (peer.prefill_rate) measured = peer.prefill_rate->value();
     if (peer.resident) input.load = Seconds(0);
     // Effective rates: this session is one more at the target and on the way to it.
     const int others = preparing_at(peer, target, s);
@@ -188,8 +205,7 @@ plan::PlanInput Node::Impl::plan_input(const Session& s, const NodeId& target, D
     const double seen = fresh && peer.contention ? peer.contention->value().value_or(1) : 1;
     prefill_share = others > 0 ? 1 + std::max<double>(others, seen) : seen;
   }
-  input.prefill_rate =
-      TokensPerSecond(measured.value_or(rate * config.unmeasured_rate) / prefill_share);
+  input.prefill_rate = TokensPerSecond(prefill_rate_at(target, s) / prefill_share);
   const Seconds step = info.profile.decode_step(1, s.log.size());
   input.decode_rate = TokensPerSecond(step.count() > 0 ? 1 / step.count() : 0);
   if (s.params.max_token_rate > 0) {
@@ -201,8 +217,7 @@ plan::PlanInput Node::Impl::plan_input(const Session& s, const NodeId& target, D
   input.remaining = to_seconds(std::max(remaining, Duration{0}));
   input.at_handover = at_handover;
   input.activation = step;
-  input.recompute_prompt_only = s.params.consistency != wire::Consistency::kFast &&
-                                !info.capabilities.exact_chunked_generated;
+  input.recompute_prompt_only = prompt_only(s);
   input.alpha = config.alpha;
   input.step = to_seconds(config.control_period);
   input.t_max = to_seconds(config.t_max);

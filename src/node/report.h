@@ -44,6 +44,10 @@ struct HandoverReport {
   TokenPosition tokens_overlap = 0;     // received and not used, since computed already
   std::uint64_t bytes = 0;              // KV bytes received
   TokenPosition residual_tokens = 0;    // rows that came after the claim
+  // Of the positions with KV, those that were here, received or computed: when the UE came, and
+  // NodeConfig::fraction_deadline later (1 if the session went on before).
+  double fraction_at_attach = 0;
+  std::optional<double> fraction_at_deadline;
   // Shadow decoding: tokens sampled beside the source, of them those that the source's confirmed
   // or not; and whether the first token after the handover was there already.
   TokenPosition shadow_tokens = 0, shadow_agreed = 0, shadow_differed = 0;

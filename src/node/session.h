@@ -155,6 +155,7 @@ struct Session {
 
   // Report of the arrival under way.
   std::optional<HandoverReport> report;
+  double fraction = 0;  // of its positions that are covered here, as last seen since the attach
   OnDemand<TargetPhases> arriving;  // of the preparation or arrival under way
   OnDemand<SourcePhases> leaving;   // likewise, where the session leaves this node
   TimePoint attached_at{};

@@ -297,6 +297,7 @@ void Node::Impl::on_peer_down(const NodeId& down) {
 }
 
 void Node::Impl::on_kv_drained(const NodeId& peer) {
+  if (divide_link(peer)) return;
   const auto found = peers_.find(peer);
   if (found == peers_.end()) return;
   auto& attempts = found->second.attempts;
@@ -319,8 +320,10 @@ std::vector<wire::HeldAttempt> Node::Impl::held_from(const NodeId& peer) const {
   return held;
 }
 
-// A waiting UE sees that its stream lives.
+// A waiting UE sees that its stream lives. Divided links are looked at, too: a session that ended
+// while its rows were being exported leaves its turn without a word.
 void Node::Impl::housekeeping() {
+  divide_links();
   const TimePoint now = ports.clock->now();
   for (auto& [stream, s] : by_stream_) {
     if (!s->writing || now - s->last_write < config.keep_alive) continue;

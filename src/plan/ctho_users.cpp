@@ -6,13 +6,41 @@
 namespace pallas::plan {
 namespace {
 
+double prefix(const CthoUser& user, double split) {
+  return std::min({user.tokens, user.most, std::max(user.least, split)});
+}
+
 double suffix(const CthoUser& user, double split) {
-  return std::max(0.0, user.tokens - split);
+  return user.tokens - prefix(user, split);
+}
+
+// What each user waits for its own work on something that serves them in order of time, one after
+// another: w_k = max(w_{k-1} - (tau_k - tau_{k-1}), 0) + its work. 0 for one without work.
+template <class Work>
+std::vector<double> waits(const std::vector<CthoUser>& users, Work work) {
+  std::vector<double> delays;
+  delays.reserve(users.size());
+  double waiting = 0;  // w_{k-1}
+  double before = users.front().at;
+  for (const CthoUser& user : users) {
+    waiting = std::max(waiting - (user.at - before), 0.0);
+    before = user.at;
+    const double seconds = work(user);
+    waiting += seconds;
+    delays.push_back(seconds > 0 ? waiting : 0);
+  }
+  return delays;
+}
+
+double longest_of(const std::vector<double>& delays) {
+  return *std::max_element(delays.begin(), delays.end());
 }
 
 double longest(const CthoProblem& problem) {
   double tokens = 0;
-  for (const CthoUser& user : problem.users) tokens = std::max(tokens, user.tokens);
+  for (const CthoUser& user : problem.users) {
+    tokens = std::max(tokens, prefix(user, user.tokens));
+  }
   return tokens;
 }
 
@@ -34,6 +62,8 @@ Status check(const CthoProblem& problem) {
   for (const CthoUser& user : problem.users) {
     if (auto ok = finite(user.at, true, "users.at"); !ok) return ok;
     if (auto ok = finite(user.tokens, true, "users.tokens"); !ok) return ok;
+    if (auto ok = finite(user.least, true, "users.least"); !ok) return ok;
+    if (!(user.most >= 0)) return fail(Errc::kInvalidArgument, "users.most must not be negative");
     if (user.at < before) return fail(Errc::kInvalidArgument, "users.at must ascend");
     before = user.at;
   }
@@ -51,24 +81,19 @@ double batch_start(const CthoProblem& problem) {
 }
 
 double prefill_delay(const CthoProblem& problem, double split) {
+  if (problem.in_turn) {
+    return longest_of(waits(problem.users, [&](const CthoUser& user) {
+      return problem.seconds_per_token * prefix(user, split);
+    }));
+  }
   if (!(split > 0)) return 0;
   const double batch = problem.seconds_per_token * split + problem.overhead_s;
   return batch_start(problem) + batch - problem.users.front().at;
 }
 
 std::vector<double> user_transfer_delays(const CthoProblem& problem, double split) {
-  std::vector<double> delays;
-  delays.reserve(problem.users.size());
-  double waiting = 0;  // w_{k-1}
-  double before = problem.users.front().at;
-  for (const CthoUser& user : problem.users) {
-    waiting = std::max(waiting - (user.at - before), 0.0);
-    before = user.at;
-    const double tokens = suffix(user, split);
-    waiting += tokens / problem.link;
-    delays.push_back(tokens > 0 ? waiting : 0);
-  }
-  return delays;
+  return waits(problem.users,
+               [&](const CthoUser& user) { return suffix(user, split) / problem.link; });
 }
 
 double transfer_delay(const CthoProblem& problem, double split, TransferDelay how) {
@@ -81,8 +106,7 @@ double transfer_delay(const CthoProblem& problem, double split, TransferDelay ho
     }
     return worst;
   }
-  for (const double delay : user_transfer_delays(problem, split)) worst = std::max(worst, delay);
-  return worst;
+  return longest_of(user_transfer_delays(problem, split));
 }
 
 CthoSolution solve_ctho(const CthoProblem& problem, TransferDelay how) {

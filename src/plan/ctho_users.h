@@ -2,6 +2,7 @@
 // ctHO (arXiv 2603.28018) for several users who move to one target: one batch prefill of the first
 // L tokens of each, the rest over a shared link. All times in seconds from one common zero.
 
+#include <limits>
 #include <vector>
 
 #include "base/result.h"
@@ -12,6 +13,8 @@ namespace pallas::plan {
 struct CthoUser {
   double at = 0;      // tau_i, the handover
   double tokens = 0;  // C_i
+  // Of these, how many of the first are recomputed whatever L is, and how many may be at all.
+  double least = 0, most = std::numeric_limits<double>::infinity();
 };
 
 struct CthoProblem {
@@ -22,6 +25,10 @@ struct CthoProblem {
   double seconds_per_token = 0;  // a
   double overhead_s = 0;         // b
   double cycle_s = 0;            // T_c: a batch starts at a multiple of it; 0: at once
+  // No batch: an engine that prefills one after another, each from its handover on. Then p(L) of a
+  // user is a times what is recomputed of it, all wait as on the link, and the cycle and b do not
+  // matter.
+  bool in_turn = false;
 };
 
 // Fails with kInvalidArgument, naming the field.
@@ -35,7 +42,8 @@ enum class TransferDelay {
 
 // t_s = ceil(tau_K / T_c) T_c.
 double batch_start(const CthoProblem& problem);
-// D^pf(L) = t_s + p(L) - tau_1; 0 for L = 0, where nobody waits for a batch.
+// D^pf(L) = t_s + p(L) - tau_1; 0 for L = 0, where nobody waits for a batch. In turn: the longest
+// that a user waits.
 double prefill_delay(const CthoProblem& problem, double split);
 double transfer_delay(const CthoProblem& problem, double split, TransferDelay how);
 // What the user `k` waits for its own suffix under the schedule below.

@@ -14,6 +14,12 @@
 
 namespace pallas::plan {
 
+// What ctHO decided for all who move together (plan/ctho_group.h).
+struct CommonSplit {
+  TokenPosition recompute = 0;  // L*
+  Seconds time{0};              // D*: what the one waits that waits longest
+};
+
 // What a scheme sees. Rates are effective ones (smoothed, under the load of the moment).
 struct PlanInput {
   TokenPosition context = 0;  // K_curr: positions with KV at the source, >= 0
@@ -38,8 +44,9 @@ struct PlanInput {
   // were; >= 0
   double margin_share = 0;
   // How good the prediction is, where it says so (docs/uncertainty.md). Absent: the papers' rule.
-  std::optional<Seconds> sigma;      // standard deviation of the handover time, >= 0
-  std::optional<double> confidence;  // that the target is right, [0, 1]; none: 1
+  std::optional<Seconds> sigma;       // standard deviation of the handover time, >= 0
+  std::optional<double> confidence;   // that the target is right, [0, 1]; none: 1
+  std::optional<CommonSplit> common;  // `ctho` takes it for its own, where there is one
 };
 
 // Fails with kInvalidArgument, naming the field, for NaN, negative rates, alpha outside [0, 1], ...

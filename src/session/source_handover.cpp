@@ -7,9 +7,6 @@ namespace pallas::session {
 
 namespace {
 
-// What may wait in the link beyond the piece being written: so little that the next range is chosen
-// late (the newest block first), so much that the link never idles.
-constexpr std::uint64_t kBlocksAhead = 2;
 // The status repeats the last ids, so that a target that missed an update can tell.
 constexpr TokenPosition kIdsInStatus = 16;
 
@@ -108,18 +105,39 @@ std::optional<kv::TokenRange> SourceHandover::next_range() const {
   return std::nullopt;
 }
 
+bool SourceHandover::may_send() const {
+  return acknowledged_ &&
+         (state_ == State::kPreparing || state_ == State::kClaimed || state_ == State::kSynced);
+}
+
+std::uint64_t SourceHandover::wanted_bytes() const {
+  if (!may_send()) return 0;
+  const auto range = next_range();
+  return range ? range->size() * setup_.geometry.bytes_per_token() : 0;
+}
+
+bool SourceHandover::send_next() {
+  if (!may_send()) return false;
+  const auto range = next_range();
+  if (!range || range->empty()) return false;
+  sent_.add(*range);
+  exporting_bytes_ += range->size() * setup_.geometry.bytes_per_token();
+  port_.export_rows(*range);
+  return true;
+}
+
+TokenPosition SourceHandover::covered() const {
+  kv::Coverage all = sent_;
+  all.add({0, std::min(target_front_, front_)});
+  return all.total();
+}
+
 void SourceHandover::pump() {
-  const bool may_send = acknowledged_ && (state_ == State::kPreparing ||
-                                          state_ == State::kClaimed || state_ == State::kSynced);
-  if (!may_send) return;
-  const std::uint64_t bpt = setup_.geometry.bytes_per_token();
-  const std::uint64_t block_bytes = setup_.geometry.block_tokens * bpt;
+  if (!may_send() || port_.gives_turns()) return;
+  const std::uint64_t block_bytes =
+      setup_.geometry.block_tokens * setup_.geometry.bytes_per_token();
   while (port_.kv_backlog() + exporting_bytes_ < kBlocksAhead * block_bytes) {
-    const auto range = next_range();
-    if (!range || range->empty()) return;
-    sent_.add(*range);
-    exporting_bytes_ += range->size() * bpt;
-    port_.export_rows(*range);
+    if (!send_next()) return;
   }
 }
 

@@ -32,7 +32,14 @@ class SourcePort {
   virtual std::uint64_t kv_backlog() const = 0;
   // Rows of `range`; they come back by SourceHandover::on_exported.
   virtual void export_rows(kv::TokenRange range) = 0;
+  // False: this session sends whenever the link has room. True: the link is divided, and whose turn
+  // it was has been told by send_next(), perhaps this one.
+  virtual bool gives_turns() = 0;
 };
+
+// What may wait in the link beyond the piece being written: so little that the next range is chosen
+// late (the newest block first), so much that the link never idles.
+inline constexpr std::uint64_t kBlocksAhead = 2;
 
 class SourceHandover {
  public:
@@ -72,6 +79,15 @@ class SourceHandover {
   void on_exported(kv::TokenRange range, kv::Bytes rows);
   void on_drained() { pump(); }
 
+  // For whoever divides the link. Bytes of the range that would be sent now; 0: none.
+  std::uint64_t wanted_bytes() const;
+  // Asks for the rows of that range; false when there is none.
+  bool send_next();
+  std::uint64_t exporting_bytes() const { return exporting_bytes_; }
+  // Of the positions with KV here, those that the target has or that are on the way to it.
+  TokenPosition covered() const;
+  TokenPosition front() const { return front_; }
+
   // The UE is at the target under `epoch`. True: the owner must pause the engine and then call
   // on_paused; false: it is synchronized already, and the status was sent again.
   bool claim(Epoch epoch);
@@ -86,6 +102,7 @@ class SourceHandover {
 
  private:
   void pump();
+  bool may_send() const;
   std::optional<kv::TokenRange> next_range() const;
   void send_status();
 

@@ -56,6 +56,14 @@ bool TargetHandover::fronts_met() const {
   return all.covers({0, known_end()});
 }
 
+double TargetHandover::fraction() const {
+  const TokenPosition end = known_end();
+  if (end == 0) return 1;
+  kv::Coverage all = staged_.coverage();
+  all.add({0, front_});
+  return std::min(1.0, static_cast<double>(all.total()) / static_cast<double>(end));
+}
+
 wire::HeldAttempt TargetHandover::held() const {
   wire::HeldAttempt held;
   held.session = setup_.session;

@@ -115,6 +115,8 @@ class TargetHandover {
   wire::FinishReason finish() const { return finish_; }
   // Covered: [0, end of known ids - 1) is in the cache or staged.
   bool fronts_met() const;
+  // How much of that is, 0 to 1.
+  double fraction() const;
   wire::HeldAttempt held() const;
   wire::PreparationProgress progress() const;
 

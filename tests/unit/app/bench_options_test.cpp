@@ -50,6 +50,32 @@ TEST(BenchOptions, a_scheme_may_have_settings_of_its_own) {
   }
 }
 
+TEST(BenchOptions, a_schemes_utility_is_that_of_its_gnbs) {
+  auto options = quick();
+  options.schemes = {"full-copy", "full-copy:link_sharing=equal:utility_threshold=0.3"};
+  options.gnb_settings = {"utility_threshold=0.2", "utility_full=80"};
+  const auto plan = make_plan(options);
+  ASSERT_TRUE(plan) << plan.error().message;
+  EXPECT_EQ(plan->schemes[0].utility.threshold, 0.2);
+  EXPECT_EQ(plan->schemes[1].utility.threshold, 0.3);
+  EXPECT_EQ(plan->schemes[1].utility.full, 80);
+  EXPECT_EQ(plan->schemes[1].flags,
+            (std::vector<std::string>{"--link-sharing=equal", "--utility-threshold=0.3"}));
+}
+
+TEST(BenchOptions, only_several_movers_have_contexts_that_differ) {
+  auto options = quick();
+  options.mover_spread = 0.5;
+  options.movers = {1, 4};
+  const auto plan = make_plan(options);
+  ASSERT_TRUE(plan);
+  ASSERT_EQ(plan->settings.size(), 2u);
+  EXPECT_EQ(plan->settings[0].mover_spread, 0);
+  EXPECT_EQ(plan->settings[1].mover_spread, 0.5);
+  options.mover_spread = 0.9;
+  EXPECT_FALSE(make_plan(options));
+}
+
 TEST(BenchOptions, a_round_has_every_scheme_that_lacks_handovers_and_the_control) {
   const auto plan = make_plan(quick());
   ASSERT_TRUE(plan);

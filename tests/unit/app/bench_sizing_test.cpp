@@ -43,6 +43,27 @@ TEST(BenchSizing, prompt_and_generated_tokens_are_the_context_at_the_handover) {
   EXPECT_NEAR(context_of(*lay_out(at, sizing(), 2048), 25), 1000, 1);
 }
 
+TEST(BenchSizing, movers_have_contexts_around_the_settings) {
+  auto at = setting();
+  at.movers = 3;
+  const auto alike = lay_out(at, sizing(), 2048);
+  ASSERT_TRUE(alike);
+  EXPECT_EQ(alike->mover_words, std::vector<std::uint32_t>(3, alike->prompt_words));
+  at.available_s = 2;
+  at.mover_spread = 0.3;
+  const auto layout = lay_out(at, sizing(), 2048);
+  ASSERT_TRUE(layout);
+  ASSERT_EQ(layout->mover_words.size(), 3u);
+  EXPECT_EQ(layout->mover_words[1], layout->prompt_words);
+  EXPECT_EQ(layout->mover_words[0], layout->prompt_words - 240);  // 300 tokens
+  EXPECT_EQ(layout->mover_words[2], layout->prompt_words + 240);
+  at.mover_spread = 0.8;
+  const auto refused = lay_out(at, sizing(), 4096);
+  ASSERT_FALSE(refused);  // the least would be shorter than what is generated
+  EXPECT_EQ(refused.error().message.rfind("context: 200 ", 0), 0u) << refused.error().message;
+  EXPECT_FALSE(lay_out(at, sizing(), 2048));
+}
+
 TEST(BenchSizing, a_window_is_how_long_a_prediction_is_available) {
   auto at = setting();
   at.window_s = 1.5;

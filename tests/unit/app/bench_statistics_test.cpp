@@ -231,5 +231,50 @@ TEST(BenchRecords, a_bad_line_is_named) {
   EXPECT_FALSE(parse_records("{}\nnothing\n"));
 }
 
+TEST(BenchStatistics, what_was_there_at_the_deadline_is_worth_its_utility) {
+  BenchOptions options;
+  options.engine = "fake";
+  options.schemes = {"full-copy"};
+  options.handovers_slow = 2;
+  options.movers = {2};
+  options.available_s = {0.1};
+  options.gnb_settings = {"utility_threshold=0.25"};
+  const auto plan = *make_plan(options);
+  BenchRecords records;
+  auto run = moved(plan);
+  run.key.clear();
+  for (const auto& planned : plan.runs) {
+    if (planned.scheme) run.key = plan.key(planned);
+  }
+  run.movers.push_back(run.movers[0]);
+  run.movers[0].hops[0].gnb->fraction_at_deadline = 0.2;
+  run.movers[1].hops[0].gnb->fraction_at_deadline = 0.8;
+  records.runs.push_back(run);
+  const auto summaries = summarize(plan, records);
+  ASSERT_EQ(summaries.size(), 1u);
+  const auto& s = summaries[0];
+  const auto& utility = plan.schemes[0].utility;
+  EXPECT_EQ(utility.threshold, 0.25);
+  EXPECT_DOUBLE_EQ(*s.fraction.mean, 0.5);
+  EXPECT_DOUBLE_EQ(*s.accuracy, (utility.value(0.2) + utility.value(0.8)) / 2);
+  EXPECT_DOUBLE_EQ(*s.worst_user_accuracy, utility.value(0.2));
+  EXPECT_EQ(s.below_threshold, 1u);
+  const auto row = nlohmann::json::parse(summary_json(summaries)).at(0);
+  EXPECT_EQ(row.at("fraction_at_deadline").at("mean"), 0.5);
+  EXPECT_EQ(row.at("below_threshold_handovers"), 1);
+  EXPECT_NE(summary_table(summaries).find("KV at the deadline"), std::string::npos);
+}
+
+TEST(BenchStatistics, nobody_is_accurate_where_no_gnb_tells) {
+  const auto plan = one_run();
+  BenchRecords records;
+  records.runs = {moved(plan), stayed(plan)};
+  for (const auto& s : summarize(plan, records)) {
+    EXPECT_FALSE(s.accuracy);
+    EXPECT_EQ(s.below_threshold, 0u);
+  }
+  EXPECT_EQ(summary_table(summarize(plan, records)).find("KV at the deadline"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace pallas::app

@@ -95,6 +95,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadField{"alpha", [](GnbConfig& c) { c.node.alpha = kNan; }},
         BadField{"unmeasured_rate", [](GnbConfig& c) { c.node.unmeasured_rate = 1.5; }},
         BadField{"ewma", [](GnbConfig& c) { c.node.ewma = 0; }},
+        BadField{"utility_threshold", [](GnbConfig& c) { c.node.utility.threshold = 1; }},
+        BadField{"utility_steepness", [](GnbConfig& c) { c.node.utility.steepness = kNan; }},
         BadField{"slo_ms", [](GnbConfig& c) { c.node.slo_ms = kNan; }},
         BadField{"goodput_mbps", [](GnbConfig& c) { c.goodput_mbps = -1; }},
         BadField{"goodput_mbps", [](GnbConfig& c) { c.goodput_mbps = kNan; }},
@@ -124,6 +126,8 @@ TEST(GnbConfig, printed_toml_reads_back_the_same) {
   config.node.scheme = "pallas";
   config.node.default_consistency = wire::Consistency::kExact;
   config.node.shadow = node::Shadow::kAlways;
+  config.node.link_sharing = plan::LinkSharing::kWaterFilling;
+  config.node.utility.shape = plan::UtilityShape::kLogistic;
   config.node.lease = std::chrono::milliseconds(1500);
   config.node.initial_goodput = BytesPerSecond::from_mbps(50);
   config.node.mirrors.emplace_back("gnb-b");

@@ -117,5 +117,30 @@ RC_GTEST_PROP(CthoUsersProperty, no_other_split_is_better, ()) {
   }
 }
 
+RC_GTEST_PROP(CthoUsersProperty, in_turn_no_other_split_is_better, ()) {
+  CthoProblem problem = any_problem();
+  problem.in_turn = true;
+  double longest = 0;
+  for (CthoUser& user : problem.users) {
+    longest = std::max(longest, user.tokens);
+    if (whole(0, 3) == 0) user.most = even(0, 1) * user.tokens;
+    // Decided before: no more and no less.
+    if (whole(0, 4) == 0) user.least = user.most = even(0, 1) * user.tokens;
+  }
+  RC_ASSERT(check(problem).has_value());
+  const auto delay = [&](double split) {
+    return std::max(prefill_delay(problem, split),
+                    transfer_delay(problem, split, TransferDelay::kExact));
+  };
+  const CthoSolution best = solve_ctho(problem), blocks = solve_ctho_blocks(problem, 16);
+  RC_ASSERT(std::abs(best.seconds - delay(best.split)) <= 1e-12);
+  for (int k = 0; k <= 100; ++k) {
+    RC_ASSERT(best.seconds <= delay(longest * k / 100) + 1e-9 * (1 + best.seconds));
+  }
+  for (double split = 0; split < longest; split += 16) {
+    RC_ASSERT(blocks.seconds <= delay(split) + 1e-12);
+  }
+}
+
 }  // namespace
 }  // namespace pallas::plan

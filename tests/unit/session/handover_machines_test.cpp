@@ -43,11 +43,17 @@ class SourceRecorder : public SourcePort {
   }
   std::uint64_t kv_backlog() const override { return backlog; }
   void export_rows(kv::TokenRange range) override { exports.push_back(range); }
+  bool gives_turns() override {
+    ++asked_for_turns;
+    return divided;
+  }
 
   std::vector<wire::Message> sent;
   std::vector<wire::KvBlock> blocks;
   std::vector<kv::TokenRange> exports;
   std::uint64_t backlog = 0;
+  bool divided = false;
+  int asked_for_turns = 0;
 };
 
 class Source : public testing::Test {
@@ -111,6 +117,37 @@ TEST_F(Source, two_front_sends_the_newest_block_first_and_keeps_two_in_the_link)
   const std::vector<kv::TokenRange> expected{{80, 96}, {64, 80}, {48, 64}, {32, 48},
                                              {16, 32}, {0, 16},  {96, 100}};
   EXPECT_EQ(port.exports, expected);
+}
+
+TEST_F(Source, whose_link_is_divided_sends_when_it_is_told_to) {
+  const TokenLog log = log_of(100, 1);
+  port.divided = true;
+  SourceHandover source(setup(two_front()), log, 100, port);
+  source.on_front(100);
+  EXPECT_EQ(port.asked_for_turns, 0);  // nothing may be sent yet
+  EXPECT_EQ(source.wanted_bytes(), 0u);
+  EXPECT_FALSE(source.send_next());
+  acknowledge(source);
+  EXPECT_EQ(port.asked_for_turns, 1);
+  EXPECT_TRUE(port.exports.empty());
+  const std::uint64_t block = 16 * kGeometry.bytes_per_token();
+  EXPECT_EQ(source.wanted_bytes(), block);
+  EXPECT_EQ(source.covered(), 0u);
+  // However much waits: that is for whoever divides the link to say.
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(source.send_next());
+  EXPECT_EQ(port.exports, (std::vector<kv::TokenRange>{{80, 96}, {64, 80}, {48, 64}}));
+  EXPECT_EQ(source.exporting_bytes(), 3 * block);
+  EXPECT_EQ(source.covered(), 48u);
+  wire::PreparationProgress progress;
+  progress.attempt = kAttempt;
+  progress.front = 32;
+  progress.prefill_goal = 48;
+  source.on_progress(progress);
+  EXPECT_EQ(source.covered(), 80u);
+  EXPECT_EQ(source.wanted_bytes(), 0u);  // the fronts meet, and the link is not idle
+  source.on_exported({80, 96}, kv::Bytes(block));
+  EXPECT_EQ(source.exporting_bytes(), 2 * block);
+  EXPECT_EQ(port.asked_for_turns, 3);
 }
 
 TEST_F(Source, two_front_stops_at_the_front_that_the_target_reports) {
