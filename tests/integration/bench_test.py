@@ -24,14 +24,15 @@ class BenchHandover(unittest.TestCase):
             self.assertIn(word, err)
 
     def test_two_schemes_are_measured_beside_a_control(self):
+        # The made-up KV is small: on this link all of it takes most of a second, the last rows little.
         out, err = self.bench("--scheme=two-front,full-copy,two-front:shadow=always", "--gnb=shadow=idle", "--handovers=2",
-                              "--handovers-slow=1", "--json")
+                              "--handovers-slow=1", "--goodput-mbps=0.1", "--json")
         rows = {row["scheme"]: row for row in json.loads(out)}
         self.assertEqual(list(rows), ["two-front", "full-copy", "two-front:shadow=always", "control"])
         self.assertEqual([row["handovers"] for row in rows.values()], [2, 1, 2, 2])
         for name, row in rows.items():
             with self.subTest(name):
-                self.assertEqual((row["context"], row["goodput_mbps"]), (300, 50))
+                self.assertEqual((row["context"], row["goodput_mbps"]), (300, 0.1))
                 for measure in ("sit_ms", "gap_ms"):
                     for part in ("p50", "p95", "p99", "mean"):
                         self.assertGreater(row[measure][part], 0)
@@ -41,7 +42,8 @@ class BenchHandover(unittest.TestCase):
                     self.assertGreaterEqual(row["itl_ms"][part]["p95"], row["itl_ms"][part]["p50"])
                 self.assertTrue(row["exact"] and row["ids_ok"])
         two_front, full_copy = rows["two-front"], rows["full-copy"]
-        self.assertEqual((two_front["prepared_handovers"], full_copy["prepared_handovers"]), (2, 0))
+        # full-copy asks at the handover; whether that is acknowledged before the UE comes is chance.
+        self.assertEqual(two_front["prepared_handovers"], 2)
         self.assertGreater(full_copy["bytes"], 0)
         self.assertEqual(full_copy["tokens_recomputed"], 0)
         self.assertLess(two_front["sit_ms"]["p50"], full_copy["sit_ms"]["p50"])
