@@ -7,6 +7,7 @@
 #include <boost/asio/io_context.hpp>
 #include <chrono>
 #include <set>
+#include <string_view>
 
 #include "base/random.h"
 #include "distribution.h"
@@ -53,10 +54,17 @@ std::vector<int> allowed_cores() {
   return cores;
 }
 
-// "--setting=value" in the place of an earlier value: what is more particular comes later.
+// Of "--setting=value", "--setting" or "--no-setting".
+std::string_view setting_of(std::string_view flag) {
+  flag = flag.substr(0, flag.find('='));
+  flag.remove_prefix(flag.starts_with("--no-") ? 5 : 2);
+  return flag;
+}
+
+// In the place of an earlier value: what is more particular comes later.
 void set_flag(std::vector<std::string>& flags, const std::string& flag) {
-  const auto setting = flag.substr(0, flag.find('=') + 1);
-  std::erase_if(flags, [&](const std::string& earlier) { return earlier.starts_with(setting); });
+  std::erase_if(
+      flags, [&](const std::string& earlier) { return setting_of(earlier) == setting_of(flag); });
   flags.push_back(flag);
 }
 
