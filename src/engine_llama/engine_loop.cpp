@@ -26,6 +26,13 @@ const T* head_as(const std::deque<Command>& queue) {
   return queue.empty() ? nullptr : std::get_if<T>(&queue.front().what);
 }
 
+// Does the head of the queue wait for a call of its own?
+bool wants_chunk(const std::deque<Command>& queue) {
+  if (head_as<command::Prefill>(queue) != nullptr) return true;
+  const auto* rank = head_as<command::Rank>(queue);
+  return rank != nullptr && rank->request.ordering == Ordering::kObservationWindow;
+}
+
 Failure not_at_front(const char* what, std::uint64_t at, TokenPosition front) {
   return fail(Errc::kOutOfOrder, std::string(what) + " at position " + std::to_string(at) +
                                      ", the front is " + std::to_string(front));
@@ -123,7 +130,9 @@ void EngineLoop::settle(SlotId id, Slot& slot) {
                      if (finished) emit(id, event::Replayed{slot.front, Duration{0}});
                    },
                    [&](command::Attach&) { finished = move_rows(id, slot, head); },
+                   [&](command::Scatter& c) { finished = scatter_rows(id, slot, c); },
                    [&](command::Export&) { finished = move_rows(id, slot, head); },
+                   [&](command::Rank& c) { finished = rank_positions(id, slot, c.request); },
                    [&](command::Truncate& c) {
                      decoder_.truncate(slot.stream, c.front);
                      slot.front = c.front;
@@ -150,7 +159,8 @@ void EngineLoop::settle(SlotId id, Slot& slot) {
 
 Status EngineLoop::check(const Slot& slot, const Command& command) const {
   const bool while_decoding = std::holds_alternative<command::Pause>(command.what) ||
-                              std::holds_alternative<command::Export>(command.what);
+                              std::holds_alternative<command::Export>(command.what) ||
+                              std::holds_alternative<command::Rank>(command.what);
   if (slot.decoding && !while_decoding) return fail(Errc::kOutOfOrder, "the slot decodes");
   const TokenPosition front = slot.front;
   return std::visit(
@@ -172,6 +182,19 @@ Status EngineLoop::check(const Slot& slot, const Command& command) const {
             }
             return decoder_.rows().check(c.rows, c.count);
           },
+          [&](const command::Scatter& c) -> Status {
+            const auto& ranges = c.positions.ranges();
+            if (!ranges.empty() && ranges.front().begin < front) {
+              return not_at_front("attach", ranges.front().begin, front);
+            }
+            if (!ranges.empty() && ranges.back().end > slot.reserved) {
+              return fail(Errc::kContextExceeded, "attach up to position " +
+                                                      std::to_string(ranges.back().end) +
+                                                      " exceeds the reservation");
+            }
+            return decoder_.rows().check(c.rows, c.positions.total());
+          },
+          [&](const command::Rank& c) -> Status { return check_rank(slot, c.request); },
           [&](const command::Export& c) -> Status {
             if (!c.range.empty() && c.range.end > front) {
               return fail(Errc::kOutOfOrder, "export up to " + std::to_string(c.range.end) +
@@ -181,11 +204,24 @@ Status EngineLoop::check(const Slot& slot, const Command& command) const {
           },
           [&](const command::Truncate& c) -> Status {
             if (c.front > front) return not_at_front("truncate", c.front, front);
+            if (c.front > 0 && !decoder_.rows().holds(slot.stream, {c.front - 1, c.front})) {
+              return fail(Errc::kOutOfOrder,
+                          "truncate to " + std::to_string(c.front) + ", which follows a hole");
+            }
             return {};
           },
           [](const auto&) -> Status { return {}; },
       },
       command.what);
+}
+
+Status EngineLoop::check_rank(const Slot& slot, const RankRequest& request) const {
+  if (!decoder_.rows().holds(slot.stream, {0, slot.front})) {
+    return fail(Errc::kOutOfOrder, "rank: the cache has holes");
+  }
+  if (request.ordering != Ordering::kObservationWindow) return {};
+  if (auto status = check_window(request); !status) return status;
+  return check_ids(slot, slot.front, request.window);
 }
 
 Status EngineLoop::check_ids(const Slot& slot, TokenPosition first,
@@ -280,11 +316,77 @@ bool EngineLoop::move_rows(SlotId id, Slot& slot, Command& head) {
   return true;
 }
 
+// A payload of scattered positions is moved run by run. A run's place in it is that of a range that
+// begins as many positions below the run as the payload has before it.
+bool EngineLoop::scatter_rows(SlotId id, Slot& slot, const command::Scatter& command) {
+  KvRows& rows = decoder_.rows();
+  const std::uint64_t per_token = rows.geometry().bytes_per_token();
+  const TokenPosition total = command.positions.total();
+  TokenPosition before = 0;  // positions of the payload below the run
+  for (const kv::TokenRange& run : command.positions.ranges()) {
+    while (slot.done < before + run.size()) {
+      const auto affordable =
+          static_cast<TokenPosition>(std::min<std::uint64_t>(bytes_left_ / per_token, total));
+      const TokenPosition count = std::min(affordable, before + run.size() - slot.done);
+      if (count == 0) return false;
+      const TokenPosition begin = run.begin + (slot.done - before);
+      const TokenPosition payload = begin - slot.done;
+      if (const Status status = rows.append(slot.stream, {begin, begin + count},
+                                            {payload, payload + total}, command.rows);
+          !status) {
+        fail_slot(id, slot, status.error());
+        return true;
+      }
+      slot.front = begin + count;
+      slot.done += count;
+      bytes_left_ -= count * per_token;
+    }
+    before += run.size();
+  }
+  emit(id, event::Attached{slot.front});
+  return true;
+}
+
+bool EngineLoop::rank_positions(SlotId id, Slot& slot, const RankRequest& request) {
+  const KvRows& rows = decoder_.rows();
+  switch (request.ordering) {
+    case Ordering::kSinksRecency:
+      emit(id, event::Ranked{sinks_recency_scores(slot.front)});
+      return true;
+    case Ordering::kRandom:
+      emit(id, event::Ranked{random_scores(slot.front, request.seed)});
+      return true;
+    case Ordering::kObservationWindow:
+      return false;  // takes its turn among the chunks
+    case Ordering::kKeyNorm:
+    case Ordering::kKeyDiff:
+      break;
+  }
+  if (!slot.ranks) slot.ranks.emplace(slot.front);
+  const TokenPosition count = slot.ranks->count();  // the slot may decode on meanwhile
+  const kv::Geometry& geometry = rows.geometry();
+  std::vector<float> keys;
+  for (; slot.done < geometry.layers && bytes_left_ > 0; ++slot.done) {
+    for (std::uint32_t head = 0; head < rows.key_heads(); ++head) {
+      rows.read_keys(slot.stream, slot.done, head, count, keys);
+      const std::size_t dimension = count == 0 ? 1 : keys.size() / count;
+      slot.ranks->add(request.ordering == Ordering::kKeyNorm ? key_norm_scores(keys, dimension)
+                                                             : key_diff_scores(keys, dimension));
+    }
+    bytes_left_ -=
+        std::min<std::uint64_t>(bytes_left_, std::uint64_t{count} * geometry.k_row_bytes);
+  }
+  if (slot.done < geometry.layers) return false;
+  emit(id, event::Ranked{slot.ranks->mean()});
+  return true;
+}
+
 void EngineLoop::pop(Slot& slot) {
   slot.queue.pop_front();
   slot.begun = false;
   slot.done = 0;
   slot.rows = {};
+  slot.ranks.reset();
 }
 
 void EngineLoop::fail_slot(SlotId id, Slot& slot, Error error) {
@@ -388,7 +490,7 @@ void EngineLoop::prefill_chunk() {
   const auto choose_from = [&](auto at, auto end) {
     for (; at != end && chosen == nullptr; ++at) {
       Slot& slot = at->second;
-      if (slot.failed || !slot.begun || head_as<command::Prefill>(slot.queue) == nullptr) continue;
+      if (slot.failed || !slot.begun || !wants_chunk(slot.queue)) continue;
       chosen = &slot;
       id = at->first;
     }
@@ -398,6 +500,7 @@ void EngineLoop::prefill_chunk() {
   if (chosen == nullptr) return;
   Slot& slot = *chosen;
   last_prefilled_ = id;
+  if (head_as<command::Rank>(slot.queue) != nullptr) return observe_window(id, slot);
   const std::vector<TokenId>& ids = head_as<command::Prefill>(slot.queue)->ids;
   const TokenPosition size = chunk_size(slot, ids.size() - slot.done);
 
@@ -415,6 +518,14 @@ void EngineLoop::prefill_chunk() {
   slot.done += size;
   if (slot.done == ids.size()) pop(slot);
   emit(id, event::Prefilled{slot.front, busy});
+}
+
+void EngineLoop::observe_window(SlotId id, Slot& slot) {
+  const auto heads =
+      decoder_.observe(slot.stream, slot.front, head_as<command::Rank>(slot.queue)->request.window);
+  if (!heads) return fail_slot(id, slot, heads.error());
+  pop(slot);
+  emit(id, event::Ranked{attention_scores(*heads)});
 }
 
 TokenPosition EngineLoop::chunk_size(const Slot& slot, std::size_t remaining) const {
