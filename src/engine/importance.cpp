@@ -124,7 +124,8 @@ std::vector<double> key_diff_scores(std::span<const float> keys, std::size_t dim
 }
 
 std::vector<double> attention_scores(const std::vector<std::vector<double>>& heads) {
-  constexpr std::size_t kReach = 2;
+  // A number or a name is a few tokens, of which the first draws the attention until it is said.
+  constexpr std::size_t kReach = 4;
   if (heads.empty()) return {};
   const std::size_t count = heads.front().size();
   std::vector<double> scores(count, 0.0);

@@ -64,7 +64,7 @@ std::vector<double> key_norm_scores(std::span<const float> keys, std::size_t dim
 std::vector<double> key_diff_scores(std::span<const float> keys, std::size_t dimension);
 
 // From the attention of a window of queries to each position, by layer and head (a row each): the
-// largest within two positions, so that a token brings its neighbours along, averaged over heads.
+// largest within four positions, so that a token brings its neighbours along, averaged over heads.
 std::vector<double> attention_scores(const std::vector<std::vector<double>>& heads);
 
 // What no ordering leaves out, as long as it fits: the first `sinks` positions, which every query

@@ -67,7 +67,7 @@ TEST(Importance, a_token_that_is_attended_to_brings_its_neighbours) {
   std::vector<std::vector<double>> heads(2, std::vector<double>(10, 0.0));
   heads[0][5] = 4;
   heads[1][0] = 1;
-  EXPECT_EQ(attention_scores(heads), (std::vector<double>{1, 1, 1, 4, 4, 4, 4, 4, 0, 0}));
+  EXPECT_EQ(attention_scores(heads), (std::vector<double>{1, 5, 5, 5, 5, 4, 4, 4, 4, 4}));
 }
 
 TEST(Importance, what_is_always_sent_comes_before_any_score) {
