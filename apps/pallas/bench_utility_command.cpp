@@ -32,12 +32,15 @@ Examples:
                                                 without a model, for a quick look
 )";
 
+// For each context, before a profile is good enough to be planned with.
+constexpr std::uint32_t kProfileQuestions = 200;
+
 struct UtilityOptions {
   std::vector<std::string> orderings;
   std::vector<double> fractions{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9};
   std::vector<std::uint32_t> contexts{256, 512, 1024};
   std::vector<std::uint32_t> keys{1};
-  std::uint32_t questions = 200;
+  std::uint32_t questions = kProfileQuestions;
   engine::AlwaysSent always{4, 32};
   std::uint64_t seed = 7;
   std::string engine = "llama";
@@ -232,8 +235,10 @@ class Bench {
     if (!options_.out.empty()) {
       if (auto s = write_text(options_.out, "utility-profile.json", profile, files); !s) return s;
     }
+    // Others rely on the one in the cache, so a quick look or an interrupted run leaves it alone.
+    const bool enough = together.questions >= kProfileQuestions * together.contexts.size();
     const auto cache = cache_folder();
-    if (options_.engine != "llama" || cache.empty()) return {};
+    if (!enough || options_.engine != "llama" || cache.empty()) return {};
     return write_text(cache.string(), "utility-" + model_hash_.substr(0, 16) + ".json", profile,
                       files);
   }
