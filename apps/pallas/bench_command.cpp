@@ -18,6 +18,7 @@ struct Bench {
 
 constexpr Bench kBenches[] = {
     {"handover", "every scheme moves the same sessions between real gNBs", bench_handover_command},
+    {"utility", "how well the model answers with a part of the KV", bench_utility_command},
 };
 
 void print_help(std::FILE* to) {

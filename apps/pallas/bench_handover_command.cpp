@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -22,6 +21,7 @@
 #include "model_setup.h"
 #include "net/asio_clock.h"
 #include "progress_line.h"
+#include "record_file.h"
 
 namespace pallas::app {
 namespace {
@@ -46,8 +46,6 @@ Examples:
                                                 without a model, for a quick look
 )";
 
-constexpr const char* kRecords = "runs.jsonl";
-
 Result<std::string> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) return fail(Errc::kNotFound, "cannot read '" + path + "'");
@@ -60,30 +58,15 @@ Result<std::string> read_file(const std::string& path) {
 class Store {
  public:
   static Result<Store> open(const BenchOptions& options) {
+    auto file = RecordFile::open(options.out, options.resume);
+    if (!file) return Failure(file.error());
     Store store;
-    if (options.out.empty()) return store;
-    std::error_code error;
-    std::filesystem::create_directories(options.out, error);
-    if (error) return fail(Errc::kIo, "out: '" + options.out + "': " + error.message());
-    store.path_ = options.out + "/" + kRecords;
-    std::string kept;
-    if (std::filesystem::exists(store.path_, error)) {
-      if (!options.resume) {
-        return fail(Errc::kInvalidArgument, "out: '" + options.out +
-                                                "' holds measurements; --resume keeps them, or "
-                                                "take another folder");
-      }
-      const auto text = read_file(store.path_);
-      if (!text) return Failure(text.error());
-      auto records = parse_records(*text);
-      if (!records) return fail(Errc::kParse, store.path_ + ": " + records.error().message);
-      store.records_ = std::move(*records);
-      // Without a last line that was cut off.
-      kept = text->substr(0, text->rfind('\n') + 1);
+    store.file_ = std::move(*file);
+    auto records = parse_records(store.file_.kept());
+    if (!records) {
+      return fail(Errc::kParse, store.file_.path() + ": " + records.error().message);
     }
-    std::ofstream file(store.path_, std::ios::binary | std::ios::trunc);
-    file << kept;
-    if (!file.flush()) return fail(Errc::kIo, "out: cannot write '" + store.path_ + "'");
+    store.records_ = std::move(*records);
     return store;
   }
 
@@ -91,40 +74,16 @@ class Store {
   Status add(RunRecord run) {
     const auto line = to_json(run);
     records_.runs.push_back(std::move(run));
-    return append(line);
+    return file_.append(line);
   }
   Status add(const std::string& key, const Sizing& sizing) {
     records_.sizings.emplace_back(key, sizing);
-    return append(to_json(key, sizing));
+    return file_.append(to_json(key, sizing));
   }
 
  private:
-  Status append(const std::string& line) const {
-    if (path_.empty()) return {};
-    std::ofstream file(path_, std::ios::binary | std::ios::app);
-    file << line << '\n';
-    if (!file.flush()) return fail(Errc::kIo, "out: cannot write '" + path_ + "'");
-    return {};
-  }
-  std::string path_;
+  RecordFile file_;
   BenchRecords records_;
-};
-
-class Progress {
- public:
-  explicit Progress(bool plain) : plain_(plain), line_("bench handover") {}
-  void say(double done, const std::string& text) {
-    if (!plain_ && line_.shown()) {
-      line_.show(done, text);
-    } else {
-      fmt::print(stderr, "{:3.0f} %  {}\n", 100 * done, text);
-    }
-  }
-  void clear() { line_.clear(); }
-
- private:
-  bool plain_;
-  ProgressLine line_;
 };
 
 std::string outcome(const RunRecord& run) {
@@ -144,7 +103,8 @@ std::string outcome(const RunRecord& run) {
 
 class Bench {
  public:
-  explicit Bench(BenchPlan plan) : plan_(std::move(plan)), progress_(plan_.options.plain) {}
+  explicit Bench(BenchPlan plan)
+      : plan_(std::move(plan)), progress_("bench handover", plan_.options.plain) {}
 
   Result<std::vector<std::string>> run() {
     auto store = Store::open(plan_.options);
@@ -237,14 +197,14 @@ class Bench {
       fmt::print(stderr, "pallas bench handover: no figures: {}\n", files.no_figures);
     }
     if (!options.json) {
-      fmt::print("Files\n  {}/{}\n", options.out, kRecords);
+      fmt::print("Files\n  {}/{}\n", options.out, kRecordFile);
       for (const auto& path : files.paths) fmt::print("  {}\n", path);
     }
     return {};
   }
 
   BenchPlan plan_;
-  Progress progress_;
+  ProgressLog progress_;
 };
 
 template <class T>

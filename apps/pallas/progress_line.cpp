@@ -24,4 +24,12 @@ void ProgressLine::clear() {
   dirty_ = false;
 }
 
+void ProgressLog::say(double done, std::string_view what) {
+  if (!plain_ && line_.shown()) {
+    line_.show(done, what);
+  } else {
+    fmt::print(stderr, "{:3.0f} %  {}\n", 100 * done, what);
+  }
+}
+
 }  // namespace pallas::app

@@ -25,4 +25,16 @@ class ProgressLine {
   bool dirty_ = false;
 };
 
+// The same for what takes hours: elsewhere than on a terminal, or with `plain`, a line each time.
+class ProgressLog {
+ public:
+  ProgressLog(std::string_view name, bool plain) : plain_(plain), line_(name) {}
+  void say(double done, std::string_view what);
+  void clear() { line_.clear(); }
+
+ private:
+  bool plain_;
+  ProgressLine line_;
+};
+
 }  // namespace pallas::app

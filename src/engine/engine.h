@@ -5,15 +5,20 @@
 // same thread, never from inside a call. Commands of one slot run in the order given. A slot is a
 // reservation of one session: its KV cache [0, front) grows upward by prefill, replay, attach or
 // decode, each starting exactly at the front. A command that does not start there, or is given
-// while the slot decodes (other than pause, export_kv and release), fails the slot with
+// while the slot decodes (other than pause, export_kv, rank and release), fails the slot with
 // kOutOfOrder.
 //
 // Life of a slot:
 //
-//   reserve --> IDLE --prefill/replay/attach_kv--> IDLE --decode--> DECODING --pause--> IDLE
-//                 |                                                 | (end of generation, limit)
-//                 +--truncate--> IDLE                               +--> IDLE, as if paused
+//   reserve --> IDLE --prefill/replay/attach--> IDLE --decode--> DECODING --pause--> IDLE
+//                 |                                              | (end of generation, limit)
+//                 +--truncate--> IDLE                            +--> IDLE, as if paused
 //   release ends it in every state; no event names the slot after release() returned.
+//
+// Where capabilities().holes says so, the KV below the front may have holes (attach_scattered):
+// what is computed above them attends only to what is there. Such a slot becomes whole again by
+// truncate() to its first hole at most, the rows from there on in order, and a replay of what was
+// decoded meanwhile; it then has the very content that it would have had without the holes.
 //
 // docs/engine-guide.md shows how to write another engine; tests/support/engine_contract.h is what
 // it must pass.
@@ -24,6 +29,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "engine/importance.h"
 #include "engine/profile.h"
 #include "engine/request.h"
 #include "kv/geometry.h"
@@ -74,6 +80,8 @@ class EngineEvents {
   virtual void on_paused(SlotId slot, TokenPosition front) = 0;
   virtual void on_exported(SlotId slot, kv::TokenRange range, kv::Bytes rows) = 0;
   virtual void on_truncated(SlotId slot, TokenPosition front) = 0;
+  // A score for each position [0, front), the higher the more important.
+  virtual void on_ranked(SlotId slot, std::vector<double> scores) = 0;
   // The slot is unusable; only release() may follow.
   virtual void on_failed(SlotId slot, const Error& error) = 0;
 };
@@ -101,10 +109,19 @@ class Engine {
 
   // Appends rows (kv/geometry.h) of `count` positions at the front. Size must be exact.
   virtual void attach_kv(SlotId slot, TokenPosition first, TokenPosition count, kv::Bytes rows) = 0;
-  // Rows of `range`, which must lie below the front. Allowed while decoding.
+  // Appends rows of `positions` alone, which lie at or above the front; their end becomes the
+  // front, and what lies between is a hole. Rows as of one range of positions.total() positions.
+  // kUnsupported without capabilities().holes.
+  virtual void attach_scattered(SlotId slot, kv::Coverage positions, kv::Bytes rows) = 0;
+  // Rows of `range`, which must lie below the front and have no hole. Allowed while decoding.
   virtual void export_kv(SlotId slot, kv::TokenRange range) = 0;
-  // Cuts KV to [0, front).
+  // Cuts KV to [0, front). kOutOfOrder where the position below `front` is in a hole.
   virtual void truncate(SlotId slot, TokenPosition front) = 0;
+  // How important the positions [0, front) are (engine/importance.h). Changes nothing in the slot.
+  // Allowed while decoding. kOutOfOrder with holes, kUnsupported for an ordering that this engine
+  // cannot tell, kContextExceeded for a window that the reservation has no room for above the
+  // front.
+  virtual void rank(SlotId slot, RankRequest request) = 0;
 
   // Decodes until pause(), the model's end or the limit; an event each token.
   virtual void decode(SlotId slot, DecodeParams params) = 0;

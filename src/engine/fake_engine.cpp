@@ -18,7 +18,8 @@ bool takes_tokens(FakeEngine::CommandKind kind) {
   return kind == FakeEngine::CommandKind::kPrefill || kind == FakeEngine::CommandKind::kReplay;
 }
 bool transfers(FakeEngine::CommandKind kind) {
-  return kind == FakeEngine::CommandKind::kAttach || kind == FakeEngine::CommandKind::kExport;
+  return kind == FakeEngine::CommandKind::kAttach || kind == FakeEngine::CommandKind::kScatter ||
+         kind == FakeEngine::CommandKind::kExport;
 }
 
 TimePoint due(const DecodeParams& params, TimePoint first_due, std::uint64_t sampled) {
@@ -96,6 +97,15 @@ void FakeEngine::attach_kv(SlotId slot, TokenPosition first, TokenPosition count
   give(slot, std::move(command));
 }
 
+void FakeEngine::attach_scattered(SlotId slot, kv::Coverage positions, kv::Bytes rows) {
+  Command command;
+  command.kind = CommandKind::kScatter;
+  command.count = positions.total();
+  command.positions = std::move(positions);
+  command.rows = std::move(rows);
+  give(slot, std::move(command));
+}
+
 void FakeEngine::export_kv(SlotId slot, kv::TokenRange range) {
   Command command;
   command.kind = CommandKind::kExport;
@@ -107,6 +117,13 @@ void FakeEngine::truncate(SlotId slot, TokenPosition front) {
   Command command;
   command.kind = CommandKind::kTruncate;
   command.first = front;
+  give(slot, std::move(command));
+}
+
+void FakeEngine::rank(SlotId slot, RankRequest request) {
+  Command command;
+  command.kind = CommandKind::kRank;
+  command.rank = std::move(request);
   give(slot, std::move(command));
 }
 
@@ -219,6 +236,9 @@ void FakeEngine::settle(SlotId id) {
         slot->kv.truncate(command.first);
         events_->on_truncated(id, command.first);
         break;
+      case CommandKind::kRank:
+        events_->on_ranked(id, slot->kv.rank(command.rank));
+        break;
       case CommandKind::kDecode: {
         const TimePoint first_due = command.given + command.decode.first_due;
         slot->decoding = Decoding{std::move(command.decode), first_due};
@@ -230,6 +250,7 @@ void FakeEngine::settle(SlotId id) {
         events_->on_paused(id, reached);
         break;
       case CommandKind::kAttach:
+      case CommandKind::kScatter:
       case CommandKind::kExport:
         break;  // returned above
     }
@@ -259,13 +280,17 @@ void FakeEngine::finish_transfer(SlotId id) {
   if (Slot* slot = find(id); slot != nullptr) {
     Command command = std::move(slot->queue.front());
     slot->queue.pop_front();
-    if (command.kind == CommandKind::kAttach) {
-      slot->kv.append(command.count, command.rows);
-      stats_.attached_tokens += command.count;
-      events_->on_attached(id, slot->kv.front());
-    } else {
+    if (command.kind == CommandKind::kExport) {
       stats_.exported_tokens += command.range.size();
       events_->on_exported(id, command.range, slot->kv.read(command.range));
+    } else {
+      if (command.kind == CommandKind::kAttach) {
+        slot->kv.append(command.count, command.rows);
+      } else {
+        slot->kv.append_scattered(command.positions, command.rows);
+      }
+      stats_.attached_tokens += command.count;
+      events_->on_attached(id, slot->kv.front());
     }
   }
   turn();

@@ -40,7 +40,9 @@ class FakeEngine : public Engine {
     kPrefill,
     kReplay,
     kAttach,
+    kScatter,
     kExport,
+    kRank,
     kTruncate,
     kDecode,
     kPause,
@@ -69,8 +71,10 @@ class FakeEngine : public Engine {
   void replay(SlotId slot, TokenPosition first, std::vector<TokenId> tokens) override;
   void abort(SlotId slot) override;
   void attach_kv(SlotId slot, TokenPosition first, TokenPosition count, kv::Bytes rows) override;
+  void attach_scattered(SlotId slot, kv::Coverage positions, kv::Bytes rows) override;
   void export_kv(SlotId slot, kv::TokenRange range) override;
   void truncate(SlotId slot, TokenPosition front) override;
+  void rank(SlotId slot, RankRequest request) override;
   void decode(SlotId slot, DecodeParams params) override;
   void pause(SlotId slot) override;
   void release(SlotId slot) override;
@@ -104,7 +108,9 @@ class FakeEngine : public Engine {
     std::size_t done = 0;       // of tokens
     std::size_t in_flight = 0;  // of tokens, in the chunk or step that is running
     kv::Bytes rows;
+    kv::Coverage positions;  // scatter
     kv::TokenRange range;
+    RankRequest rank;
     DecodeParams decode;
     TimePoint given;
     bool begun = false;  // checked, and no longer subject to fail_next()
@@ -152,6 +158,9 @@ class FakeEngine : public Engine {
   void settle(SlotId id);
   Status check(const Slot& slot, const Command& command) const;
   Status check_tokens(const Slot& slot, TokenPosition first, const std::vector<TokenId>& ids) const;
+  Status check_rows(const Slot& slot, std::uint64_t end, TokenPosition count,
+                    const kv::Bytes& rows) const;
+  Status check_rank(const Slot& slot, const RankRequest& request) const;
   Status check_decode(const Slot& slot, const DecodeParams& params) const;
   void fail_slot(SlotId id, Error error);
   void decode_one(SlotId id, Duration step, std::uint32_t batch);
@@ -172,7 +181,7 @@ class FakeEngine : public Engine {
   Duration transferred_{0};     // since the last step
   std::function<void()> held_;  // the end of a phase that came while not answering
   Timer timer_;
-  std::array<std::optional<Error>, 8> fail_next_;
+  std::array<std::optional<Error>, 10> fail_next_;
   bool refuse_reservations_ = false;
   bool answering_ = true;
   bool wrong_ = false;

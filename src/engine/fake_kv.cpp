@@ -55,15 +55,23 @@ void FakeKv::push_digest() {
                          .digest());
 }
 
+// A hole leaves a trace of its own, so that nobody takes it for rows of zeros.
+void FakeKv::push_hole() {
+  holes_.add({front(), front() + 1});
+  digests_.push_back(HashInput().add(digests_.back()).add(std::string("hole")).digest());
+}
+
 template <class Copy>
-void FakeKv::for_each_stretch(kv::TokenRange range, Copy copy) const {
+void FakeKv::for_each_stretch(const kv::Coverage& positions, Copy copy) const {
   std::size_t wire = 0;
   std::size_t in_row = 0;
   for (const std::size_t row_bytes : {geometry_.k_row_bytes, geometry_.v_row_bytes}) {
     for (std::uint32_t layer = 0; layer < geometry_.layers; ++layer) {
-      for (TokenPosition p = range.begin; p < range.end; ++p) {
-        copy(wire, p * bytes_per_token() + in_row, row_bytes);
-        wire += row_bytes;
+      for (const kv::TokenRange& range : positions.ranges()) {
+        for (TokenPosition p = range.begin; p < range.end; ++p) {
+          copy(wire, p * bytes_per_token() + in_row, row_bytes);
+          wire += row_bytes;
+        }
       }
       in_row += row_bytes;
     }
@@ -71,31 +79,93 @@ void FakeKv::for_each_stretch(kv::TokenRange range, Copy copy) const {
 }
 
 void FakeKv::append(TokenPosition count, const kv::Bytes& rows) {
-  const kv::TokenRange range{front(), front() + count};
-  rows_.resize(rows_.size() + count * bytes_per_token());
-  for_each_stretch(range, [&](std::size_t wire, std::size_t own, std::size_t size) {
+  kv::Coverage positions;
+  positions.add({front(), front() + count});
+  append_scattered(positions, rows);
+}
+
+void FakeKv::append_scattered(const kv::Coverage& positions, const kv::Bytes& rows) {
+  if (positions.empty()) return;
+  rows_.resize(positions.ranges().back().end * bytes_per_token());
+  for_each_stretch(positions, [&](std::size_t wire, std::size_t own, std::size_t size) {
     std::memcpy(rows_.data() + own, rows.data() + wire, size);
   });
-  for (TokenPosition i = 0; i < count; ++i) push_digest();
+  for (const kv::TokenRange& range : positions.ranges()) {
+    while (front() < range.begin) push_hole();
+    while (front() < range.end) push_digest();
+  }
+}
+
+bool FakeKv::holds(kv::TokenRange range) const {
+  if (range.empty()) return true;
+  return range.end <= front() && holes_.missing(range) == std::vector<kv::TokenRange>{range};
 }
 
 kv::Bytes FakeKv::read(kv::TokenRange range) const {
   kv::Bytes rows(range.size() * bytes_per_token());
-  for_each_stretch(range, [&](std::size_t wire, std::size_t own, std::size_t size) {
+  kv::Coverage positions;
+  positions.add(range);
+  for_each_stretch(positions, [&](std::size_t wire, std::size_t own, std::size_t size) {
     std::memcpy(rows.data() + wire, rows_.data() + own, size);
   });
   return rows;
 }
 
 void FakeKv::truncate(TokenPosition front) {
+  holes_.remove({front, this->front()});
   rows_.resize(front * bytes_per_token());
   digests_.resize(front + std::size_t{1});
+}
+
+std::vector<double> FakeKv::rank(const RankRequest& request) const {
+  const TokenPosition count = front();
+  const std::size_t dimension = geometry_.k_row_bytes;
+  RankMean ranks(count);
+  std::vector<float> keys(count * dimension);
+  std::vector<double> attention(count);
+  switch (request.ordering) {
+    case Ordering::kSinksRecency:
+      return sinks_recency_scores(count);
+    case Ordering::kRandom:
+      return random_scores(count, request.seed);
+    case Ordering::kKeyNorm:
+    case Ordering::kKeyDiff:
+      for (std::uint32_t layer = 0; layer < geometry_.layers; ++layer) {
+        for (std::size_t i = 0; i < keys.size(); ++i) {
+          const std::size_t at =
+              i / dimension * bytes_per_token() + layer * dimension + i % dimension;
+          keys[i] = static_cast<float>(std::to_integer<int>(rows_[at]) - 128);
+        }
+        ranks.add(request.ordering == Ordering::kKeyNorm ? key_norm_scores(keys, dimension)
+                                                         : key_diff_scores(keys, dimension));
+      }
+      return ranks.mean();
+    case Ordering::kObservationWindow: {
+      HashInput window;
+      for (const TokenId id : request.window) window.add(static_cast<std::uint64_t>(id));
+      const std::uint64_t seed = window.digest();
+      for (TokenPosition p = 0; p < count; ++p) {
+        const std::byte* const row = rows_.data() + p * bytes_per_token();
+        const std::uint64_t draw = XXH3_64bits_withSeed(row, bytes_per_token(), seed);
+        attention[p] = static_cast<double>(draw >> 11) * 0x1.0p-53;
+      }
+      return attention;
+    }
+  }
+  return {};
 }
 
 bool FakeKv::consistent() const {
   if (rows_.size() != front() * bytes_per_token()) return false;
   FakeKv again(geometry_, weights_);
-  again.append(front(), read({0, front()}));
+  for (TokenPosition p = 0; p < front(); ++p) {
+    if (holes_.contains(p)) {
+      again.rows_.resize(again.rows_.size() + bytes_per_token());
+      again.push_hole();
+    } else {
+      again.append(1, read({p, p + 1}));
+    }
+  }
   return again.digests_ == digests_;
 }
 

@@ -47,6 +47,7 @@ EngineInfo fake_engine_info() {
   info.capabilities.exact_chunked_generated = false;
   info.capabilities.exact_single_step = true;
   info.capabilities.exact_attach = true;
+  info.capabilities.holes = true;
   info.profile = fake_profile();
   return info;
 }

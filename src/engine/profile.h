@@ -72,7 +72,7 @@ struct Capabilities {
   bool exact_attach = false;             // moved rows continue bit-equal
   TokenPosition attach_granularity = 1;
   bool late_attach = true;  // rows may be attached after other positions were computed
-  bool holes = false;       // `partial`
+  bool holes = false;       // attach_scattered()
 };
 
 struct EngineInfo {

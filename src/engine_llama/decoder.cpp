@@ -34,6 +34,9 @@ Result<std::unique_ptr<Decoder>> Decoder::make(const LlamaModel& model,
   params.flash_attn_type =
       config.flash_attention ? LLAMA_FLASH_ATTN_TYPE_ENABLED : LLAMA_FLASH_ATTN_TYPE_DISABLED;
   params.no_perf = true;
+  auto watch = std::make_unique<AttentionWatch>();
+  params.cb_eval = AttentionWatch::on_node;
+  params.cb_eval_user_data = watch.get();
   take_backend_errors();
   Context context;
   try {
@@ -46,15 +49,17 @@ Result<std::unique_ptr<Decoder>> Decoder::make(const LlamaModel& model,
     }
     auto rows = KvRows::open(context.get(), config.block_tokens);
     if (!rows) return tl::unexpected(rows.error());
-    return std::unique_ptr<Decoder>(
-        new Decoder(std::move(context), std::move(*rows), config, model.vocabulary_size()));
+    return std::unique_ptr<Decoder>(new Decoder(std::move(watch), std::move(context),
+                                                std::move(*rows), config, model.vocabulary_size()));
   } catch (const std::exception& e) {
     return fail(Errc::kResourceExhausted, std::string("llama.cpp gave no context: ") + e.what());
   }
 }
 
-Decoder::Decoder(Context context, KvRows rows, const DecoderConfig& config, TokenId vocabulary_size)
-    : context_(std::move(context)),
+Decoder::Decoder(std::unique_ptr<AttentionWatch> watch, Context context, KvRows rows,
+                 const DecoderConfig& config, TokenId vocabulary_size)
+    : watch_(std::move(watch)),
+      context_(std::move(context)),
       rows_(std::move(rows)),
       config_(config),
       vocabulary_size_(vocabulary_size) {}
@@ -118,6 +123,23 @@ Status Decoder::prefill(std::uint32_t stream, TokenPosition first, std::span<con
   Status status = evaluate("prefill");
   if (padded || !status) truncate(stream, status ? first + count : first);
   return status;
+}
+
+Result<std::vector<std::vector<double>>> Decoder::observe(std::uint32_t stream, TokenPosition first,
+                                                          std::span<const TokenId> ids) {
+  if (config_.flash_attention) {
+    return fail(Errc::kUnsupported, "observation-window: not with flash attention");
+  }
+  for (TokenPosition i = 0; i < ids.size(); ++i) add(stream, first + i, ids[i], false);
+  watch_->begin(first, rows_.key_heads());
+  const Status status = evaluate("observation");
+  auto heads = watch_->end();
+  truncate(stream, first);
+  if (!status) return tl::unexpected(status.error());
+  if (heads.empty()) {
+    return fail(Errc::kUnsupported, "observation-window: this model shows no attention");
+  }
+  return heads;
 }
 
 void Decoder::truncate(std::uint32_t stream, TokenPosition end) {

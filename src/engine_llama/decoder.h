@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "engine_llama/attention_watch.h"
 #include "engine_llama/kv_rows.h"
 #include "engine_llama/model.h"
 
@@ -53,6 +54,12 @@ class Decoder {
   // most kMaxChunkTokens.
   Status prefill(std::uint32_t stream, TokenPosition first, std::span<const TokenId> ids);
 
+  // How `ids` would attend to [0, first), the whole stream, if they came next:
+  // AttentionWatch::end(). Evaluates them in one call and forgets them again; at most
+  // kMaxChunkTokens. kUnsupported with flash attention, which never has the attention in one place.
+  Result<std::vector<std::vector<double>>> observe(std::uint32_t stream, TokenPosition first,
+                                                   std::span<const TokenId> ids);
+
   // Cuts the stream to [0, end).
   void truncate(std::uint32_t stream, TokenPosition end);
 
@@ -68,10 +75,12 @@ class Decoder {
     void operator()(llama_context* context) const;
   };
   using Context = std::unique_ptr<llama_context, Free>;
-  Decoder(Context context, KvRows rows, const DecoderConfig& config, TokenId vocabulary_size);
+  Decoder(std::unique_ptr<AttentionWatch> watch, Context context, KvRows rows,
+          const DecoderConfig& config, TokenId vocabulary_size);
   void add(std::uint32_t stream, TokenPosition position, TokenId id, bool wants_logits);
   Status evaluate(const char* what);
 
+  std::unique_ptr<AttentionWatch> watch_;  // outlives the context, which knows where it is
   Context context_;
   KvRows rows_;
   DecoderConfig config_;

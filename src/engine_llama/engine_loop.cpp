@@ -26,6 +26,13 @@ const T* head_as(const std::deque<Command>& queue) {
   return queue.empty() ? nullptr : std::get_if<T>(&queue.front().what);
 }
 
+// Does the head of the queue wait for a call of its own?
+bool wants_chunk(const std::deque<Command>& queue) {
+  if (head_as<command::Prefill>(queue) != nullptr) return true;
+  const auto* rank = head_as<command::Rank>(queue);
+  return rank != nullptr && rank->request.ordering == Ordering::kObservationWindow;
+}
+
 Failure not_at_front(const char* what, std::uint64_t at, TokenPosition front) {
   return fail(Errc::kOutOfOrder, std::string(what) + " at position " + std::to_string(at) +
                                      ", the front is " + std::to_string(front));
@@ -143,7 +150,9 @@ void EngineLoop::settle(SlotId id, Slot& slot) {
                      if (finished) emit(id, event::Replayed{slot.front, Duration{0}});
                    },
                    [&](command::Attach&) { finished = move_rows(id, slot, head); },
+                   [&](command::Scatter& c) { finished = scatter_rows(id, slot, c); },
                    [&](command::Export&) { finished = move_rows(id, slot, head); },
+                   [&](command::Rank& c) { finished = rank_positions(id, slot, c.request); },
                    [&](command::Truncate& c) {
                      decoder_.truncate(slot.stream, c.front);
                      slot.front = c.front;
@@ -170,7 +179,8 @@ void EngineLoop::settle(SlotId id, Slot& slot) {
 
 Status EngineLoop::check(const Slot& slot, const Command& command) const {
   const bool while_decoding = std::holds_alternative<command::Pause>(command.what) ||
-                              std::holds_alternative<command::Export>(command.what);
+                              std::holds_alternative<command::Export>(command.what) ||
+                              std::holds_alternative<command::Rank>(command.what);
   if (slot.decoding && !while_decoding) return fail(Errc::kOutOfOrder, "the slot decodes");
   const TokenPosition front = slot.front;
   return std::visit(
@@ -192,6 +202,19 @@ Status EngineLoop::check(const Slot& slot, const Command& command) const {
             }
             return decoder_.rows().check(c.rows, c.count);
           },
+          [&](const command::Scatter& c) -> Status {
+            const auto& ranges = c.positions.ranges();
+            if (!ranges.empty() && ranges.front().begin < front) {
+              return not_at_front("attach", ranges.front().begin, front);
+            }
+            if (!ranges.empty() && ranges.back().end > slot.reserved) {
+              return fail(Errc::kContextExceeded, "attach up to position " +
+                                                      std::to_string(ranges.back().end) +
+                                                      " exceeds the reservation");
+            }
+            return decoder_.rows().check(c.rows, c.positions.total());
+          },
+          [&](const command::Rank& c) -> Status { return check_rank(slot, c.request); },
           [&](const command::Export& c) -> Status {
             if (!c.range.empty() && c.range.end > front) {
               return fail(Errc::kOutOfOrder, "export up to " + std::to_string(c.range.end) +
@@ -201,6 +224,10 @@ Status EngineLoop::check(const Slot& slot, const Command& command) const {
           },
           [&](const command::Truncate& c) -> Status {
             if (c.front > front) return not_at_front("truncate", c.front, front);
+            if (c.front > 0 && !decoder_.rows().holds(slot.stream, {c.front - 1, c.front})) {
+              return fail(Errc::kOutOfOrder,
+                          "truncate to " + std::to_string(c.front) + ", which follows a hole");
+            }
             return {};
           },
           [](const auto&) -> Status { return {}; },
@@ -262,50 +289,12 @@ Result<TokenSampler> EngineLoop::sampler_for(Slot& slot, const DecodeParams& par
   return TokenSampler::make(model_.vocab(), params.sampling, params.tokens, params.prompt_tokens);
 }
 
-bool EngineLoop::move_rows(SlotId id, Slot& slot, Command& head) {
-  KvRows& rows = decoder_.rows();
-  auto* in = std::get_if<command::Attach>(&head.what);
-  const kv::TokenRange whole = in != nullptr ? kv::TokenRange{in->first, in->first + in->count}
-                                             : std::get<command::Export>(head.what).range;
-  const std::uint64_t per_token = rows.geometry().bytes_per_token();
-
-  if (!whole.empty()) {
-    const auto affordable =
-        static_cast<TokenPosition>(std::min<std::uint64_t>(bytes_left_ / per_token, whole.size()));
-    const TokenPosition count = std::min(affordable, whole.size() - slot.done);
-    if (count == 0) return false;
-    const TokenPosition begin = whole.begin + slot.done;
-    const kv::TokenRange part{begin, begin + count};
-    Status status;
-    if (in != nullptr) {
-      status = rows.append(slot.stream, part, whole, in->rows);
-    } else {
-      if (slot.done == 0) slot.rows.resize(whole.size() * per_token);
-      status = rows.copy_out(slot.stream, part, whole, slot.rows);
-    }
-    if (!status) {
-      fail_slot(id, slot, status.error());
-      return true;
-    }
-    if (in != nullptr) slot.front = part.end;
-    bytes_left_ -= count * per_token;
-    slot.done += count;
-    if (slot.done < whole.size()) return false;
-  }
-  if (in != nullptr) {
-    emit(id, event::Attached{slot.front});
-  } else {
-    slot.exported = true;
-    emit(id, event::Exported{whole, std::move(slot.rows)});
-  }
-  return true;
-}
-
 void EngineLoop::pop(Slot& slot) {
   slot.queue.pop_front();
   slot.begun = false;
   slot.done = 0;
   slot.rows = {};
+  slot.ranks.reset();
 }
 
 void EngineLoop::fail_slot(SlotId id, Slot& slot, Error error) {
@@ -409,7 +398,7 @@ void EngineLoop::prefill_chunk() {
   const auto choose_from = [&](auto at, auto end) {
     for (; at != end && chosen == nullptr; ++at) {
       Slot& slot = at->second;
-      if (slot.failed || !slot.begun || head_as<command::Prefill>(slot.queue) == nullptr) continue;
+      if (slot.failed || !slot.begun || !wants_chunk(slot.queue)) continue;
       chosen = &slot;
       id = at->first;
     }
@@ -419,6 +408,7 @@ void EngineLoop::prefill_chunk() {
   if (chosen == nullptr) return;
   Slot& slot = *chosen;
   last_prefilled_ = id;
+  if (head_as<command::Rank>(slot.queue) != nullptr) return observe_window(id, slot);
   const std::vector<TokenId>& ids = head_as<command::Prefill>(slot.queue)->ids;
   const TokenPosition size = chunk_size(slot, ids.size() - slot.done);
 

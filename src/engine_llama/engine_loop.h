@@ -52,11 +52,12 @@ class EngineLoop {
     std::optional<Decoding> decoding;  // none: idle, or at work on the head of the queue
     // Of the decode that reached its limit last: the next one often goes on from there.
     std::optional<Decoding> ended;
-    std::deque<Command> queue;  // commands of this slot in order
-    bool begun = false;         // the head was checked and waits for steps or bytes
-    TokenPosition done = 0;     // tokens of the head that are finished
-    kv::Bytes rows;             // of an export that is under way
-    bool exported = false;      // since the last step
+    std::deque<Command> queue;      // commands of this slot in order
+    bool begun = false;             // the head was checked and waits for steps or bytes
+    TokenPosition done = 0;         // tokens of the head that are finished
+    kv::Bytes rows;                 // of an export that is under way
+    std::optional<RankMean> ranks;  // of a ranking by keys that is under way; `done` counts layers
+    bool exported = false;          // since the last step
   };
 
   void take_commands();
@@ -69,13 +70,18 @@ class EngineLoop {
   Status check_ids(const Slot& slot, TokenPosition first, const std::vector<TokenId>& ids) const;
   Status begin_decode(Slot& slot, command::Decode& command);
   Result<TokenSampler> sampler_for(Slot& slot, const DecodeParams& params) const;
-  bool move_rows(SlotId id, Slot& slot, Command& head);  // false: more remains
+  // Each answers false when more remains.
+  bool move_rows(SlotId id, Slot& slot, Command& head);
+  bool scatter_rows(SlotId id, Slot& slot, const command::Scatter& command);
+  bool rank_positions(SlotId id, Slot& slot, const RankRequest& request);
   void pop(Slot& slot);
   void fail_slot(SlotId id, Slot& slot, Error error);
 
   void decode_batch();
   Result<Sampled> sample(Slot& slot, std::size_t row);  // without step and batch
+  Status check_rank(const Slot& slot, const RankRequest& request) const;
   void prefill_chunk();
+  void observe_window(SlotId id, Slot& slot);
   TokenPosition chunk_size(const Slot& slot, std::size_t remaining) const;
   std::optional<TimePoint> next_due() const;
   bool has_work() const;

@@ -119,13 +119,14 @@ struct KvRows::Inside {
   std::vector<std::byte> scratch;  // for tensors that are not in host memory
 
   llama_ubatch batch_of(std::uint32_t stream, TokenPosition first, TokenPosition count);
-  bool holds(std::uint32_t stream, kv::TokenRange range) const;
+  // The cell of the first of these positions, if all of them are there.
+  std::optional<std::size_t> cell_of(std::uint32_t stream, kv::TokenRange range) const;
   void read(const Plane& plane, std::uint32_t stream, std::size_t offset, std::size_t bytes,
             std::byte* to) const;
-  void read_v(const Plane& plane, std::uint32_t stream, kv::TokenRange part, std::size_t row_bytes,
-              std::byte* to);
-  void write_v(const Plane& plane, std::uint32_t stream, kv::TokenRange part, std::size_t row_bytes,
-               const std::byte* from);
+  void read_v(const Plane& plane, std::uint32_t stream, std::size_t cell, std::size_t count,
+              std::size_t row_bytes, std::byte* to);
+  void write_v(const Plane& plane, std::uint32_t stream, std::size_t cell, std::size_t count,
+               std::size_t row_bytes, const std::byte* from);
 };
 
 // The batch's seq_id pointers point into its own `data`.
@@ -142,13 +143,29 @@ llama_ubatch KvRows::Inside::batch_of(std::uint32_t stream, TokenPosition first,
   return batch;
 }
 
-bool KvRows::Inside::holds(std::uint32_t stream, kv::TokenRange range) const {
-  if (range.end > cells) return false;
+std::optional<std::size_t> KvRows::Inside::cell_of(std::uint32_t stream,
+                                                   kv::TokenRange range) const {
   const llama_kv_cells& in = cache->get_cells(static_cast<llama_seq_id>(stream));
-  for (TokenPosition i = range.begin; i < range.end; ++i) {
-    if (in.is_empty(i) || in.pos_get(i) != static_cast<llama_pos>(i)) return false;
+  // Positions ascend with the cells, of which the used ones come first.
+  std::size_t cell = 0;
+  for (std::size_t count = in.used_max_p1(); count > 0;) {
+    const std::size_t middle = cell + count / 2;
+    if (!in.is_empty(static_cast<std::uint32_t>(middle)) &&
+        in.pos_get(static_cast<std::uint32_t>(middle)) < static_cast<llama_pos>(range.begin)) {
+      count -= middle - cell + 1;
+      cell = middle + 1;
+    } else {
+      count = middle - cell;
+    }
   }
-  return true;
+  if (cell + range.size() > cells) return std::nullopt;
+  for (TokenPosition i = 0; i < range.size(); ++i) {
+    const auto at = static_cast<std::uint32_t>(cell + i);
+    if (in.is_empty(at) || in.pos_get(at) != static_cast<llama_pos>(range.begin + i)) {
+      return std::nullopt;
+    }
+  }
+  return cell;
 }
 
 void KvRows::Inside::read(const Plane& plane, std::uint32_t stream, std::size_t offset,
@@ -161,12 +178,11 @@ void KvRows::Inside::read(const Plane& plane, std::uint32_t stream, std::size_t 
   }
 }
 
-void KvRows::Inside::read_v(const Plane& plane, std::uint32_t stream, kv::TokenRange part,
-                            std::size_t row_bytes, std::byte* to) {
-  const std::size_t count = part.size();
+void KvRows::Inside::read_v(const Plane& plane, std::uint32_t stream, std::size_t cell,
+                            std::size_t count, std::size_t row_bytes, std::byte* to) {
   const std::size_t element = ggml_type_size(v_type);
   const std::size_t rows = row_bytes / element;
-  const std::size_t offset = stream * plane.stream_stride + part.begin * element;
+  const std::size_t offset = stream * plane.stream_stride + cell * element;
   const std::byte* from = plane.host;
   std::size_t stride = cells;  // in elements
   if (from != nullptr) {
@@ -187,12 +203,11 @@ void KvRows::Inside::read_v(const Plane& plane, std::uint32_t stream, kv::TokenR
   }
 }
 
-void KvRows::Inside::write_v(const Plane& plane, std::uint32_t stream, kv::TokenRange part,
-                             std::size_t row_bytes, const std::byte* from) {
-  const std::size_t count = part.size();
+void KvRows::Inside::write_v(const Plane& plane, std::uint32_t stream, std::size_t cell,
+                             std::size_t count, std::size_t row_bytes, const std::byte* from) {
   const std::size_t element = ggml_type_size(v_type);
   const std::size_t rows = row_bytes / element;
-  const std::size_t offset = stream * plane.stream_stride + part.begin * element;
+  const std::size_t offset = stream * plane.stream_stride + cell * element;
   std::byte* to = plane.host;
   std::size_t stride = cells;
   if (to != nullptr) {
@@ -293,7 +308,37 @@ Result<KvRows> KvRows::open(llama_context* context, std::uint32_t block_tokens) 
   rows.geometry_.k_row_bytes = static_cast<std::uint32_t>(k.bytes);
   rows.geometry_.v_row_bytes = static_cast<std::uint32_t>(v.bytes);
   rows.geometry_.block_tokens = block_tokens;
+  const auto heads = static_cast<std::uint32_t>(std::max(llama_model_n_head_kv(model), 1));
+  const std::size_t elements = k.bytes / ggml_type_size(k.tensor->type);
+  if (elements % heads == 0) rows.key_heads_ = heads;
   return rows;
+}
+
+bool KvRows::holds(std::uint32_t stream, kv::TokenRange range) const {
+  return range.empty() || inside_->cell_of(stream, range).has_value();
+}
+
+void KvRows::read_keys(std::uint32_t stream, std::uint32_t layer, std::uint32_t head,
+                       TokenPosition count, std::vector<float>& keys) const {
+  const ggml_type type = inside_->k_type;
+  const std::size_t head_bytes = geometry_.k_row_bytes / key_heads_;
+  const std::size_t dimension = head_bytes / ggml_type_size(type);
+  keys.resize(count * dimension);
+  std::vector<std::byte> row(head_bytes);
+  for (TokenPosition i = 0; i < count; ++i) {
+    inside_->read(inside_->k[layer], stream, i * geometry_.k_row_bytes + head * head_bytes,
+                  head_bytes, row.data());
+    float* const to = keys.data() + i * dimension;
+    if (type == GGML_TYPE_F16) {
+      ggml_fp16_to_fp32_row(reinterpret_cast<const ggml_fp16_t*>(row.data()), to,
+                            static_cast<std::int64_t>(dimension));
+    } else if (type == GGML_TYPE_BF16) {
+      ggml_bf16_to_fp32_row(reinterpret_cast<const ggml_bf16_t*>(row.data()), to,
+                            static_cast<std::int64_t>(dimension));
+    } else {
+      std::memcpy(to, row.data(), head_bytes);
+    }
+  }
 }
 
 std::string KvRows::types() const {
@@ -324,7 +369,8 @@ Status KvRows::check(std::span<const std::byte> rows, TokenPosition count) const
 
 Status KvRows::copy_out(std::uint32_t stream, kv::TokenRange part, kv::TokenRange whole,
                         std::span<std::byte> rows) const {
-  if (!inside_->holds(stream, part)) {
+  const std::optional<std::size_t> cell = inside_->cell_of(stream, part);
+  if (!cell) {
     return fail(Errc::kOutOfOrder, "range: positions " + std::to_string(part.begin) + " to " +
                                        std::to_string(part.end) + " are not all computed");
   }
@@ -334,16 +380,16 @@ Status KvRows::copy_out(std::uint32_t stream, kv::TokenRange part, kv::TokenRang
   const std::size_t v_row = geometry_.v_row_bytes;
   std::byte* to = rows.data();
   for (std::size_t l = 0; l < geometry_.layers; ++l) {
-    inside_->read(inside_->k[l], stream, part.begin * k_row, part.size() * k_row,
+    inside_->read(inside_->k[l], stream, *cell * k_row, part.size() * k_row,
                   to + (l * count + skip) * k_row);
   }
   to += geometry_.layers * count * k_row;
   for (std::size_t l = 0; l < geometry_.layers; ++l) {
     std::byte* at = to + (l * count + skip) * v_row;
     if (inside_->v_transposed) {
-      inside_->read_v(inside_->v[l], stream, part, v_row, at);
+      inside_->read_v(inside_->v[l], stream, *cell, part.size(), v_row, at);
     } else {
-      inside_->read(inside_->v[l], stream, part.begin * v_row, part.size() * v_row, at);
+      inside_->read(inside_->v[l], stream, *cell * v_row, part.size() * v_row, at);
     }
   }
   return {};
@@ -356,11 +402,13 @@ Status KvRows::append(std::uint32_t stream, kv::TokenRange part, kv::TokenRange 
   const std::size_t v_row = geometry_.v_row_bytes;
   const auto end = static_cast<TokenPosition>(
       inside_->cache->seq_pos_max(static_cast<llama_seq_id>(stream)) + 1);
-  if (part.begin != end) {
+  if (part.begin < end) {
     return fail(Errc::kOutOfOrder, "first: " + std::to_string(part.begin) +
-                                       " is not the front, which is " + std::to_string(end));
+                                       " is below the front, which is " + std::to_string(end));
   }
-  if (part.end > inside_->cells) {
+  const std::size_t cell =
+      inside_->cache->get_cells(static_cast<llama_seq_id>(stream)).used_max_p1();
+  if (cell + part.size() > inside_->cells) {
     return fail(Errc::kContextExceeded, "count: position " + std::to_string(part.end) +
                                             " is beyond the stream's " +
                                             std::to_string(inside_->cells) + " cells");
@@ -370,7 +418,7 @@ Status KvRows::append(std::uint32_t stream, kv::TokenRange part, kv::TokenRange 
     const TokenPosition n = std::min(kAppendTokens, part.end - at);
     const llama_ubatch batch = inside_->batch_of(stream, at, n);
     const auto slot = inside_->cache->find_slot(batch, true);
-    if (slot.empty() || slot.head() != at || !slot.is_contiguous()) {
+    if (slot.empty() || slot.head() != cell + (at - part.begin) || !slot.is_contiguous()) {
       inside_->cache->seq_rm(static_cast<llama_seq_id>(stream), static_cast<llama_pos>(part.begin),
                              -1);
       return fail(Errc::kEngine, "the KV cache has no room at position " + std::to_string(at));
@@ -381,7 +429,7 @@ Status KvRows::append(std::uint32_t stream, kv::TokenRange part, kv::TokenRange 
   const std::byte* from = rows.data();
   for (std::size_t l = 0; l < geometry_.layers; ++l) {
     const Plane& plane = inside_->k[l];
-    const std::size_t offset = stream * plane.stream_stride + part.begin * k_row;
+    const std::size_t offset = stream * plane.stream_stride + cell * k_row;
     const std::byte* source = from + (l * count + skip) * k_row;
     if (plane.host != nullptr) {
       std::memcpy(plane.host + offset, source, part.size() * k_row);
@@ -394,10 +442,10 @@ Status KvRows::append(std::uint32_t stream, kv::TokenRange part, kv::TokenRange 
     const Plane& plane = inside_->v[l];
     const std::byte* source = from + (l * count + skip) * v_row;
     if (inside_->v_transposed) {
-      inside_->write_v(plane, stream, part, v_row, source);
+      inside_->write_v(plane, stream, cell, part.size(), v_row, source);
       continue;
     }
-    const std::size_t offset = stream * plane.stream_stride + part.begin * v_row;
+    const std::size_t offset = stream * plane.stream_stride + cell * v_row;
     if (plane.host != nullptr) {
       std::memcpy(plane.host + offset, source, part.size() * v_row);
     } else {

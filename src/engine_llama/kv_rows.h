@@ -17,9 +17,10 @@ struct llama_context;
 
 namespace pallas::engine {
 
-// A view of one context's cache with a stream (llama.cpp's sequence) per session. In a stream the
-// cell index equals the position: every append goes to the end. Engine thread only; lives no longer
-// than the context.
+// A view of one context's cache with a stream (llama.cpp's sequence) per session. A stream's cells
+// stand in the order of their positions and without a gap, whether positions are missing or not:
+// every append goes to the end. Without holes the cell's index is the position, and attention adds
+// up in one order only. Engine thread only; lives no longer than the context.
 class KvRows {
  public:
   // Before anything was decoded. kUnsupported, naming why, for a memory that cannot be moved:
@@ -37,12 +38,20 @@ class KvRows {
   // size, or for NaN and infinity, which would outlive their session in the cells of its stream.
   Status check(std::span<const std::byte> rows, TokenPosition count) const;
 
+  // Every position of `range` is there.
+  bool holds(std::uint32_t stream, kv::TokenRange range) const;
+  // Heads of a layer's K row.
+  std::uint32_t key_heads() const { return key_heads_; }
+  // The keys of positions [0, count) in one head as numbers, a row each. They must be there.
+  void read_keys(std::uint32_t stream, std::uint32_t layer, std::uint32_t head, TokenPosition count,
+                 std::vector<float>& keys) const;
+
   // A payload is moved in parts, so that no step takes long: `part` lies in `whole`, whose rows the
   // payload holds (kv/geometry.h). kOutOfOrder when the stream does not hold `part`.
   Status copy_out(std::uint32_t stream, kv::TokenRange part, kv::TokenRange whole,
                   std::span<std::byte> rows) const;
-  // `part.begin` must be the stream's end; `rows` has passed check(). Nothing is changed on
-  // failure.
+  // `part.begin` must be the stream's end, or above it, which leaves a hole; `rows` has passed
+  // check(). Nothing is changed on failure.
   Status append(std::uint32_t stream, kv::TokenRange part, kv::TokenRange whole,
                 std::span<const std::byte> rows);
 
@@ -52,6 +61,7 @@ class KvRows {
 
   std::unique_ptr<Inside> inside_;
   kv::Geometry geometry_;
+  std::uint32_t key_heads_ = 1;
 };
 
 }  // namespace pallas::engine

@@ -101,6 +101,7 @@ Result<std::unique_ptr<LlamaEngine>> make_llama_engine(const LlamaConfig& config
   if (!measured) return tl::unexpected(measured.error());
   info.profile = std::move(measured->profile);
   info.capabilities = measured->capabilities;
+  info.capabilities.holes = true;
 
   engine->start(config);
   return engine;
@@ -156,12 +157,20 @@ void LlamaEngine::attach_kv(SlotId slot, TokenPosition first, TokenPosition coun
   give(slot, command::Attach{first, count, std::move(rows)});
 }
 
+void LlamaEngine::attach_scattered(SlotId slot, kv::Coverage positions, kv::Bytes rows) {
+  give(slot, command::Scatter{std::move(positions), std::move(rows)});
+}
+
 void LlamaEngine::export_kv(SlotId slot, kv::TokenRange range) {
   give(slot, command::Export{range});
 }
 
 void LlamaEngine::truncate(SlotId slot, TokenPosition front) {
   give(slot, command::Truncate{front});
+}
+
+void LlamaEngine::rank(SlotId slot, RankRequest request) {
+  give(slot, command::Rank{std::move(request)});
 }
 
 void LlamaEngine::decode(SlotId slot, DecodeParams params) {
@@ -212,6 +221,7 @@ void LlamaEngine::deliver(Event& event) {
           [&](event::Paused& e) { events_->on_paused(slot, e.front); },
           [&](event::Exported& e) { events_->on_exported(slot, e.range, std::move(e.rows)); },
           [&](event::Truncated& e) { events_->on_truncated(slot, e.front); },
+          [&](event::Ranked& e) { events_->on_ranked(slot, std::move(e.scores)); },
           [&](event::Failed& e) { events_->on_failed(slot, e.error); },
       },
       event.what);

@@ -33,8 +33,10 @@ class LlamaEngine : public Engine {
   void replay(SlotId slot, TokenPosition first, std::vector<TokenId> tokens) override;
   void abort(SlotId slot) override;
   void attach_kv(SlotId slot, TokenPosition first, TokenPosition count, kv::Bytes rows) override;
+  void attach_scattered(SlotId slot, kv::Coverage positions, kv::Bytes rows) override;
   void export_kv(SlotId slot, kv::TokenRange range) override;
   void truncate(SlotId slot, TokenPosition front) override;
+  void rank(SlotId slot, RankRequest request) override;
   void decode(SlotId slot, DecodeParams params) override;
   void pause(SlotId slot) override;
   void release(SlotId slot) override;

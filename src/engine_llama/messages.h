@@ -28,8 +28,15 @@ struct Attach {
   TokenPosition count = 0;
   kv::Bytes rows;
 };
+struct Scatter {
+  kv::Coverage positions;
+  kv::Bytes rows;
+};
 struct Export {
   kv::TokenRange range;
+};
+struct Rank {
+  RankRequest request;
 };
 struct Truncate {
   TokenPosition front = 0;
@@ -46,8 +53,8 @@ struct Release {};
 struct Command {
   SlotId slot;
   std::variant<command::Open, command::Prefill, command::Replay, command::Abort, command::Attach,
-               command::Export, command::Truncate, command::Decode, command::Pause,
-               command::Release>
+               command::Scatter, command::Export, command::Rank, command::Truncate, command::Decode,
+               command::Pause, command::Release>
       what;
 };
 
@@ -74,6 +81,9 @@ struct Exported {
 struct Truncated {
   TokenPosition front = 0;
 };
+struct Ranked {
+  std::vector<double> scores;
+};
 struct Failed {
   Error error;
 };
@@ -83,7 +93,7 @@ struct Failed {
 struct Event {
   SlotId slot;
   std::variant<event::Prefilled, event::Replayed, event::Attached, Sampled, event::Paused,
-               event::Exported, event::Truncated, event::Failed>
+               event::Exported, event::Truncated, event::Ranked, event::Failed>
       what;
 };
 

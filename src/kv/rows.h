@@ -10,5 +10,8 @@ namespace pallas::kv {
 // payload's size must be held.size() * bytes_per_token().
 Bytes slice_rows(const Geometry& geometry, const Bytes& payload, TokenRange held,
                  TokenRange wanted);
+// The same for scattered positions: as a payload of wanted.total() positions, ascending.
+Bytes gather_rows(const Geometry& geometry, const Bytes& payload, TokenRange held,
+                  const Coverage& wanted);
 
 }  // namespace pallas::kv

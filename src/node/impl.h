@@ -60,6 +60,7 @@ class Node::Impl : public engine::EngineEvents {
   void on_paused(engine::SlotId slot, TokenPosition front) override;
   void on_exported(engine::SlotId slot, kv::TokenRange range, kv::Bytes rows) override;
   void on_truncated(engine::SlotId slot, TokenPosition front) override;
+  void on_ranked(engine::SlotId slot, std::vector<double> scores) override;
   void on_failed(engine::SlotId slot, const Error& error) override;
 
   std::vector<SessionInfo> sessions() const;

@@ -74,6 +74,7 @@ void Node::Impl::on_message(const NodeId& peer, wire::Message& message) {
 }
 
 void Node::Impl::on_truncated(engine::SlotId, TokenPosition) {}
+void Node::Impl::on_ranked(engine::SlotId, std::vector<double>) {}
 
 std::vector<SessionInfo> Node::Impl::sessions() const {
   std::vector<SessionInfo> all;

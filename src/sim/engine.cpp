@@ -49,7 +49,8 @@ engine::EngineInfo info_of(const EngineModel& model) {
 }
 
 Status check(const EngineSlot& slot, const EngineCommand& c) {
-  if (slot.decoding && c.kind != CommandKind::kPause && c.kind != CommandKind::kExport) {
+  if (slot.decoding && c.kind != CommandKind::kPause && c.kind != CommandKind::kExport &&
+      c.kind != CommandKind::kRank) {
     return fail(Errc::kOutOfOrder, "the slot decodes");
   }
   const auto fits = [&]() -> Status {
@@ -71,6 +72,12 @@ Status check(const EngineSlot& slot, const EngineCommand& c) {
                                                 std::to_string(c.count * kStandInBytes));
       }
       return {};
+    case CommandKind::kScatter:
+      return fail(Errc::kUnsupported, "no holes in a cache without content");
+    case CommandKind::kRank:
+      if (c.rank.ordering == engine::Ordering::kSinksRecency) return {};
+      if (c.rank.ordering == engine::Ordering::kRandom) return {};
+      return fail(Errc::kUnsupported, "no keys in a cache without content");
     case CommandKind::kExport:
       if (c.range.empty() || c.range.end <= slot.front) return {};
       return not_at_front("export ends", c.range.end, slot.front);
@@ -147,6 +154,17 @@ void Engine::attach_kv(engine::SlotId slot, TokenPosition first, TokenPosition c
   command.first = first;
   command.count = count;
   command.bytes = rows.size();
+  impl_->give(slot, std::move(command));
+}
+void Engine::attach_scattered(engine::SlotId slot, kv::Coverage, kv::Bytes) {
+  EngineCommand command;
+  command.kind = CommandKind::kScatter;
+  impl_->give(slot, std::move(command));
+}
+void Engine::rank(engine::SlotId slot, engine::RankRequest request) {
+  EngineCommand command;
+  command.kind = CommandKind::kRank;
+  command.rank = std::move(request);
   impl_->give(slot, std::move(command));
 }
 void Engine::export_kv(engine::SlotId slot, kv::TokenRange range) {

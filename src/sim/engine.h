@@ -56,8 +56,10 @@ class Engine : public engine::Engine {
   void abort(engine::SlotId slot) override;
   void attach_kv(engine::SlotId slot, TokenPosition first, TokenPosition count,
                  kv::Bytes rows) override;
+  void attach_scattered(engine::SlotId slot, kv::Coverage positions, kv::Bytes rows) override;
   void export_kv(engine::SlotId slot, kv::TokenRange range) override;
   void truncate(engine::SlotId slot, TokenPosition front) override;
+  void rank(engine::SlotId slot, engine::RankRequest request) override;
   void decode(engine::SlotId slot, engine::DecodeParams params) override;
   void pause(engine::SlotId slot) override;
   void release(engine::SlotId slot) override;

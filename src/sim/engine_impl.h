@@ -14,7 +14,9 @@ enum class CommandKind : std::uint8_t {
   kPrefill,
   kReplay,
   kAttach,
+  kScatter,
   kExport,
+  kRank,
   kTruncate,
   kDecode,
   kPause,
@@ -42,6 +44,7 @@ struct EngineCommand {
   std::uint64_t in_flight = 0;  // of count, in the chunk or step that is running
   std::uint64_t bytes = 0;      // of attached rows
   kv::TokenRange range;
+  engine::RankRequest rank;
   EngineDecoding decode;
   bool valid_rate = true;
   bool begun = false;

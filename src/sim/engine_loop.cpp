@@ -208,6 +208,13 @@ void Engine::Impl::settle(std::uint64_t id) {
         stop_decoding(*slot);
         events->on_paused(named, slot->front);
         break;
+      case CommandKind::kRank:
+        events->on_ranked(named, command.rank.ordering == engine::Ordering::kRandom
+                                     ? engine::random_scores(slot->front, command.rank.seed)
+                                     : engine::sinks_recency_scores(slot->front));
+        break;
+      case CommandKind::kScatter:
+        break;  // refused
       case CommandKind::kAttach:
       case CommandKind::kExport:
         break;  // done above

@@ -1,4 +1,4 @@
-"""`pallas bench handover` with the made-up engine: what it measures, keeps and refuses."""
+"""`pallas bench` with the made-up engine: what it measures, keeps and refuses."""
 
 import csv
 import json
@@ -119,6 +119,67 @@ class BenchHandover(unittest.TestCase):
         ):
             with self.subTest(flag):
                 self.refused(["handover", "--engine=fake", flag], field)
+
+
+class BenchUtility(unittest.TestCase):
+    """The made-up engine finds no numbers, so only what is asked and kept is looked at."""
+
+    QUICK = ["bench", "utility", "--engine=fake", "--plain", "--context=64"]
+
+    def bench(self, *flags):
+        status, out, err = run(*self.QUICK, *flags, timeout=170)
+        self.assertEqual(status, 0, out + err)
+        return out
+
+    def refused(self, flag, *words):
+        status, out, err = run(*self.QUICK, flag)
+        self.assertEqual(status, 2, out + err)
+        for word in words:
+            self.assertIn(word, err)
+
+    def test_every_ordering_is_asked_at_every_fraction(self):
+        rows = json.loads(self.bench("--questions=2", "--fraction=0.4,0.2,1", "--keys=1,4", "--json"))
+        orderings = ["sinks-recency", "key-norm", "key-diff", "observation-window", "random"]
+        self.assertEqual([(row["keys"], row["ordering"]) for row in rows], [(k, o) for k in (1, 4) for o in orderings])
+        for row in rows:
+            self.assertEqual([point["fraction"] for point in row["points"]], [0.2, 0.4, 1])
+            self.assertEqual({point["questions"] for point in row["points"]}, {2})
+            self.assertEqual((row["contexts"], row["counted"], row["fit"]), ([64], False, None))
+
+    def test_a_resumed_folder_is_asked_only_what_lacks(self):
+        with tempfile.TemporaryDirectory() as folder:
+            flags = ["--fraction=0.5", f"--out={folder}"]
+            self.bench(*flags, "--questions=2", "--ordering=random")
+            records = os.path.join(folder, "runs.jsonl")
+            with open(records) as file:
+                first = file.read()
+            self.refused(f"--out={folder}", "out", "--resume")
+            with open(records, "a") as file:
+                file.write('{"question": "cut o')
+            self.bench(*flags, "--questions=3", "--ordering=random", "--resume")
+            with open(records) as file:
+                second = file.read()
+            self.assertTrue(second.startswith(first))
+            self.assertEqual(len(second.splitlines()), 3)
+            rows = json.loads(self.bench(*flags, "--questions=3", "--ordering=random,key-diff", "--resume", "--json"))
+            self.assertEqual([row["points"][0]["questions"] for row in rows], [3, 3])
+            for name in ("utility.json", "utility.txt", "utility-1key-64-data.csv"):
+                self.assertIn(name, os.listdir(folder))
+
+    def test_bad_input_is_refused_by_name(self):
+        for flag, field in (
+            ("--ordering=attention", "key-diff"),
+            ("--fraction=0", "fraction"),
+            ("--fraction=1.5", "fraction"),
+            ("--context=20", "context"),
+            ("--keys=0", "keys"),
+            ("--slots=0", "slots"),
+            ("--questions=0", "questions"),
+            ("--engine=vllm", "engine"),
+            ("--resume", "resume"),
+        ):
+            with self.subTest(flag):
+                self.refused(flag, field)
 
 
 if __name__ == "__main__":

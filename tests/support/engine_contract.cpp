@@ -56,6 +56,12 @@ void WatchedEngine::attach_kv(SlotId slot, TokenPosition first, TokenPosition co
                               kv::Bytes rows) {
   call([&] { engine_.attach_kv(slot, first, count, std::move(rows)); });
 }
+void WatchedEngine::attach_scattered(SlotId slot, kv::Coverage positions, kv::Bytes rows) {
+  call([&] { engine_.attach_scattered(slot, std::move(positions), std::move(rows)); });
+}
+void WatchedEngine::rank(SlotId slot, engine::RankRequest request) {
+  call([&] { engine_.rank(slot, std::move(request)); });
+}
 void WatchedEngine::export_kv(SlotId slot, kv::TokenRange range) {
   call([&] { engine_.export_kv(slot, range); });
 }
@@ -121,6 +127,9 @@ void WatchedEngine::on_exported(SlotId slot, kv::TokenRange range, kv::Bytes row
 }
 void WatchedEngine::on_truncated(SlotId slot, TokenPosition front) {
   event(slot, 'T', [&](SlotRecord& record) { record.truncated.push_back(front); });
+}
+void WatchedEngine::on_ranked(SlotId slot, std::vector<double> scores) {
+  event(slot, 'R', [&](SlotRecord& record) { record.ranked.push_back(std::move(scores)); });
 }
 void WatchedEngine::on_failed(SlotId slot, const Error& error) {
   event(slot, 'F', [&](SlotRecord& record) { record.failed.push_back(error); });
@@ -259,6 +268,44 @@ void EngineContract::truncate(const TestSession& s, TokenPosition front) {
   s.engine->truncate(s.slot, front);
   ASSERT_TRUE(run_until([&] { return record(s).truncated.size() > before; }));
   EXPECT_EQ(record(s).truncated.back(), front);
+}
+
+void EngineContract::attach_scattered(const TestSession& s, const kv::Coverage& positions,
+                                      const kv::Bytes& all, TokenPosition end) {
+  const std::size_t before = record(s).attached.size();
+  s.engine->attach_scattered(s.slot, positions,
+                             kv::gather_rows(engine().info().geometry, all, {0, end}, positions));
+  ASSERT_TRUE(
+      run_until([&] { return record(s).attached.size() > before || !record(s).failed.empty(); }));
+  ASSERT_TRUE(record(s).failed.empty()) << record(s).failed[0].describe();
+  EXPECT_EQ(record(s).attached.back(), positions.ranges().back().end);
+}
+
+std::vector<double> EngineContract::rank(const TestSession& s, engine::RankRequest request) {
+  const std::size_t before = record(s).ranked.size();
+  s.engine->rank(s.slot, std::move(request));
+  if (!run_until([&] { return record(s).ranked.size() > before || !record(s).failed.empty(); }) ||
+      !record(s).failed.empty()) {
+    ADD_FAILURE() << "no scores";
+    return {};
+  }
+  return record(s).ranked.back();
+}
+
+MovedSession EngineContract::open_moved(TokenPosition prompt_tokens, TokenIndex generated) {
+  MovedSession moved;
+  moved.source = open(prompt_tokens);
+  prefill(moved.source);
+  generate(moved.source, generated);
+  moved.front = static_cast<TokenPosition>(moved.source.ids.size() - 1);
+  moved.rows = export_rows(moved.source, {0, moved.front});
+  return moved;
+}
+
+TestSession EngineContract::open_part(const MovedSession& moved, const kv::Coverage& positions) {
+  TestSession s = open_copy(moved.source, 1);
+  attach_scattered(s, positions, moved.rows, moved.front);
+  return s;
 }
 
 void EngineContract::expect_failure(const TestSession& s, Errc code,

@@ -54,12 +54,14 @@ inline std::string kind_name(const testing::TestParamInfo<EngineKind>& info) {
 
 // What happened to one slot, by kind and in order.
 struct SlotRecord {
-  std::string order;  // a letter an event: p r a s | P (paused) E (exported) T (truncated) F
+  // A letter an event: p r a s | P (paused) E (exported) T (truncated) R (ranked) F
+  std::string order;
   std::vector<TokenPosition> prefilled, replayed, attached, paused, truncated;
   std::vector<Duration> busy;  // of prefilled and replayed
   std::vector<engine::Sampled> sampled;
   std::vector<TimePoint> sampled_at;
   std::vector<std::pair<kv::TokenRange, kv::Bytes>> exported;
+  std::vector<std::vector<double>> ranked;
   std::vector<Error> failed;
 };
 
@@ -86,8 +88,10 @@ class WatchedEngine : public engine::Engine, public engine::EngineEvents {
   void abort(engine::SlotId slot) override;
   void attach_kv(engine::SlotId slot, TokenPosition first, TokenPosition count,
                  kv::Bytes rows) override;
+  void attach_scattered(engine::SlotId slot, kv::Coverage positions, kv::Bytes rows) override;
   void export_kv(engine::SlotId slot, kv::TokenRange range) override;
   void truncate(engine::SlotId slot, TokenPosition front) override;
+  void rank(engine::SlotId slot, engine::RankRequest request) override;
   void decode(engine::SlotId slot, engine::DecodeParams params) override;
   void pause(engine::SlotId slot) override;
   void release(engine::SlotId slot) override;
@@ -100,6 +104,7 @@ class WatchedEngine : public engine::Engine, public engine::EngineEvents {
   void on_paused(engine::SlotId slot, TokenPosition front) override;
   void on_exported(engine::SlotId slot, kv::TokenRange range, kv::Bytes rows) override;
   void on_truncated(engine::SlotId slot, TokenPosition front) override;
+  void on_ranked(engine::SlotId slot, std::vector<double> scores) override;
   void on_failed(engine::SlotId slot, const Error& error) override;
 
   template <class Call>
@@ -123,6 +128,13 @@ struct TestSession {
   std::vector<TokenId> ids;
   TokenPosition prompt_tokens = 0;
   engine::SamplingParams sampling;
+};
+
+// A session at engine 0 with the rows of all its positions.
+struct MovedSession {
+  TestSession source;
+  kv::Bytes rows;
+  TokenPosition front = 0;
 };
 
 class EngineContract : public testing::TestWithParam<EngineKind> {
@@ -158,6 +170,13 @@ class EngineContract : public testing::TestWithParam<EngineKind> {
   kv::Bytes export_rows(const TestSession& s, kv::TokenRange range);
   void attach(const TestSession& s, TokenPosition first, TokenPosition count, kv::Bytes rows);
   void truncate(const TestSession& s, TokenPosition front);
+  // The rows of `positions` alone, out of those of [0, end), into a slot.
+  void attach_scattered(const TestSession& s, const kv::Coverage& positions, const kv::Bytes& all,
+                        TokenPosition end);
+  std::vector<double> rank(const TestSession& s, engine::RankRequest request);
+  MovedSession open_moved(TokenPosition prompt_tokens, TokenIndex generated);
+  // The session at engine 1, with these rows of it.
+  TestSession open_part(const MovedSession& moved, const kv::Coverage& positions);
   // Gives the command, waits, and expects the slot to fail with this code.
   void expect_failure(const TestSession& s, Errc code, const std::function<void()>& command);
 

@@ -35,6 +35,9 @@ class Events : public engine::EngineEvents {
   void on_truncated(engine::SlotId s, TokenPosition front) override {
     of[s].truncated.push_back(front);
   }
+  void on_ranked(engine::SlotId s, std::vector<double> scores) override {
+    of[s].ranked.push_back(std::move(scores));
+  }
   void on_failed(engine::SlotId s, const Error& error) override { of[s].failed.push_back(error); }
 };
 

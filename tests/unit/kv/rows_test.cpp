@@ -54,5 +54,23 @@ TEST(Rows, a_slice_is_the_payload_of_the_smaller_range) {
   }));
 }
 
+TEST(Rows, scattered_rows_stand_as_those_of_one_range) {
+  const Geometry geometry{.layers = 2, .k_row_bytes = 3, .v_row_bytes = 2};
+  Coverage wanted;
+  wanted.add({11, 12});
+  wanted.add({14, 17});
+  Bytes expected;
+  for (const unsigned part : {0u, 1u}) {
+    for (std::uint32_t layer = 0; layer < 2; ++layer) {
+      for (const TokenPosition p : {11u, 14u, 15u, 16u}) {
+        for (std::uint32_t b = 0; b < (part == 0 ? 3u : 2u); ++b) {
+          expected.push_back(content(part, layer, p, b));
+        }
+      }
+    }
+  }
+  EXPECT_EQ(gather_rows(geometry, payload(geometry, {10, 20}), {10, 20}, wanted), expected);
+}
+
 }  // namespace
 }  // namespace pallas::kv
