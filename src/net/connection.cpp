@@ -82,6 +82,12 @@ class TcpConnection final : public Connection {
     const auto timeout =
         std::chrono::duration_cast<std::chrono::milliseconds>(options_.user_timeout);
     socket_.set_option(UserTimeout(static_cast<int>(timeout.count())), ignored);
+    const std::string& control = options_.congestion_control;
+    if (!control.empty()) {
+      // Asio has no option that is a text.
+      (void)setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_CONGESTION, control.data(),
+                       static_cast<socklen_t>(control.size()));
+    }
     if (channel != wire::Channel::kData) return;
     using UnsentLow = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
     socket_.set_option(asio::socket_base::send_buffer_size(options_.data_send_buffer), ignored);

@@ -22,6 +22,7 @@ namespace pallas::net {
 struct SocketOptions {
   int data_send_buffer = 256 << 10;  // SO_SNDBUF of data connections: what is sent late stays ours
   int data_unsent_low = 32 << 10;    // TCP_NOTSENT_LOWAT of data connections
+  std::string congestion_control;    // TCP's, by name; empty, or unknown there: the system's
   Duration user_timeout = std::chrono::seconds(5);  // unacknowledged bytes break a connection after
 };
 
