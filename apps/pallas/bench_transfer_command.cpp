@@ -155,7 +155,6 @@ class Bench {
         row.block_tokens = tokens;
         row.block_bytes = tokens * (*pair)->bytes_per_token();
         row.bytes = sessions * session;
-        if (path.library && !library) row.why_not = why_not;
         rows_.push_back(std::move(row));
       }
     }
@@ -163,9 +162,16 @@ class Bench {
       for (std::size_t b = 0; b < options_.block_tokens.size(); ++b) {
         for (const std::size_t p : plan_.order(round)) {
           auto& row = rows_[first + b * plan_.paths.size() + p];
-          if (!row.why_not.empty()) continue;
-          auto& from = plan_.paths[p].library ? *library : **pair;
-          if (auto s = take(row, from, plan_.paths[p].library); !s) return s;
+          if (!plan_.paths[p].library) {
+            if (auto s = take(row, **pair); !s) return s;
+          } else if (!library) {
+            row.why_not = why_not;
+          } else if (auto s = take(row, *library); !s) {
+            // Its other rows keep what they have.
+            why_not = "failed: " + s.error().message;
+            row.why_not = why_not;
+            library.reset();
+          }
         }
         const double done = (part + (round + double(b + 1) / double(options_.block_tokens.size())) /
                                         options_.repeat) /
@@ -177,15 +183,10 @@ class Bench {
     return {};
   }
 
-  // One sample. A library that fails costs only its row.
-  Status take(TransferRow& row, TransferPair& pair, bool library) {
+  // One sample.
+  Status take(TransferRow& row, TransferPair& pair) {
     const auto sample =
         pair.measure({row.path, row.block_bytes, row.bytes, options_.congestion_control});
-    if (!sample && library) {
-      row.samples.clear();
-      row.why_not = "failed: " + sample.error().message;
-      return {};
-    }
     if (!sample) return fail(sample.error().code, row.path + ": " + sample.error().message);
     row.samples.push_back(*sample);
     row.detail = pair.detail();

@@ -177,7 +177,7 @@ class TcpConnection final : public Connection {
     // The completion condition sees every partial read: a long payload shows that the peer lives.
     const auto until_full = [this](const error_code& error, std::size_t so_far) -> std::size_t {
       if (so_far > 0) last_received_ = clock_.now();
-      return error ? 0 : std::size_t{64} << 10;
+      return error ? 0 : kReadAtOnce;
     };
     asio::async_read(socket_, into, until_full,
                      [this, self = shared_from_this(), next, want = into.size()](
@@ -289,6 +289,7 @@ class TcpConnection final : public Connection {
   }
 
   static constexpr std::size_t kKeptBody = 64u << 10;
+  static constexpr std::size_t kReadAtOnce = 256u << 10;
 
   tcp::socket socket_;
   tcp::resolver resolver_;

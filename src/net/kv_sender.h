@@ -45,6 +45,7 @@ class KvSender {
 
   void pump();
   bool begin_next();
+  std::uint64_t segment_bytes() const;
   void on_written(std::size_t bytes);
   void measure();
   std::uint64_t delivered() const;
