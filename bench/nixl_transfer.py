@@ -21,7 +21,7 @@ os.environ.setdefault("UCX_LOG_LEVEL", "error")
 os.environ.setdefault("NIXL_LOG_LEVEL", "ERROR")
 
 POLL_S = 0.0002  # how often is looked, where the library's own thread moves the bytes
-PATIENCE_S = 120
+PATIENCE_S = 30
 
 
 def pattern(numpy, size):

@@ -138,12 +138,7 @@ class Bench {
     if (!file) return Failure(file.error());
     auto pair = start_pair(*file);
     if (!pair) return Failure(pair.error());
-    std::string why_not;
-    std::unique_ptr<TransferPair> library;
-    const bool wanted = std::any_of(plan_.paths.begin(), plan_.paths.end(),
-                                    [](const auto& path) { return path.library; });
-    if (wanted) library = start_library((*pair)->session_bytes(), why_not);
-
+    std::string why_not;  // no row of the library has a figure
     const std::size_t first = rows_.size();
     const std::uint64_t session = (*pair)->session_bytes();
     const std::uint64_t sessions = (options_.megabytes * 1'000'000ull + session - 1) / session;
@@ -164,13 +159,11 @@ class Bench {
           auto& row = rows_[first + b * plan_.paths.size() + p];
           if (!plan_.paths[p].library) {
             if (auto s = take(row, **pair); !s) return s;
-          } else if (!library) {
-            row.why_not = why_not;
-          } else if (auto s = take(row, *library); !s) {
-            // Its other rows keep what they have.
-            why_not = "failed: " + s.error().message;
-            row.why_not = why_not;
-            library.reset();
+          } else if (why_not.empty()) {
+            // Of processes of its own: one that hangs or breaks off cannot spoil the next.
+            const auto library = start_library(session, why_not);
+            if (!library) continue;
+            if (auto s = take(row, *library); !s) row.why_not = "failed: " + s.error().message;
           }
         }
         const double done = (part + (round + double(b + 1) / double(options_.block_tokens.size())) /
@@ -179,6 +172,10 @@ class Bench {
         say(done, fmt::format("{} round {}, blocks of {}", model.label, round + 1,
                               options_.block_tokens[b]));
       }
+    }
+    for (std::size_t i = first; i < rows_.size(); ++i) {
+      const bool library = plan_.paths[(i - first) % plan_.paths.size()].library;
+      if (library && !why_not.empty()) rows_[i].why_not = why_not;
     }
     return {};
   }

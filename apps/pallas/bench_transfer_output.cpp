@@ -33,11 +33,13 @@ std::string cell(const Optional& value, double scale = 1) {
 }
 
 std::string note(const TransferRow& row) {
-  std::string text = row.samples.empty() ? row.why_not : row.detail;
-  if (row.rows_equal) {
-    text += (text.empty() ? "" : "; ");
-    text += *row.rows_equal ? "rows equal" : "ROWS DIFFER";
-  }
+  std::string text;
+  const auto add = [&](const std::string& part) {
+    if (!part.empty()) text += (text.empty() ? "" : "; ") + part;
+  };
+  add(row.detail);
+  if (row.rows_equal) add(*row.rows_equal ? "rows equal" : "ROWS DIFFER");
+  add(row.why_not);
   return text;
 }
 

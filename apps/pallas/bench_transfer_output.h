@@ -22,10 +22,10 @@ struct TransferRow {
   std::string model;
   TokenPosition block_tokens = 0;
   std::uint64_t block_bytes = 0, bytes = 0;  // of a block, and of one sample
-  std::vector<TransferSample> samples;       // empty: `why_not` says what is missing
-  std::string why_not;
-  std::string detail;              // e.g. the cipher
-  std::optional<bool> rows_equal;  // of a KV cache: those of the target are the source's
+  std::vector<TransferSample> samples;       // none: `why_not` says what is missing
+  std::string why_not;                       // also of samples that failed
+  std::string detail;                        // e.g. the cipher
+  std::optional<bool> rows_equal;            // of a KV cache: those of the target are the source's
 };
 
 // What all rows share.

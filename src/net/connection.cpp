@@ -89,9 +89,14 @@ class TcpConnection final : public Connection {
                        static_cast<socklen_t>(control.size()));
     }
     if (channel != wire::Channel::kData) return;
-    using UnsentLow = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
     socket_.set_option(asio::socket_base::send_buffer_size(options_.data_send_buffer), ignored);
     socket_.set_option(UnsentLow(options_.data_unsent_low), ignored);
+  }
+
+  void set_unsent_low(std::size_t bytes) override {
+    error_code ignored;
+    const int low = std::max(options_.data_unsent_low, static_cast<int>(bytes));
+    socket_.set_option(UnsentLow(low), ignored);
   }
 
   std::string remote() const override { return remote_; }
@@ -287,6 +292,8 @@ class TcpConnection final : public Connection {
     socket_.close(ignored);
     kv_written_ = nullptr;
   }
+
+  using UnsentLow = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
 
   static constexpr std::size_t kKeptBody = 64u << 10;
   static constexpr std::size_t kReadAtOnce = 256u << 10;

@@ -71,6 +71,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Writes the next `bytes` of the rows (head first), from where they lie; `written` follows, never
   // from inside this call. One at a time.
   virtual void write_kv(std::size_t bytes, std::function<void()> written) = 0;
+  // How much of the rows may wait in the kernel unsent: SocketOptions::data_unsent_low, or this if
+  // it is more.
+  virtual void set_unsent_low(std::size_t bytes) = 0;
   virtual std::size_t unacknowledged() const = 0;  // bytes in the kernel's send queue
 
   virtual void close() = 0;

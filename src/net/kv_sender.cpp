@@ -27,6 +27,7 @@ KvSender::KvSender(Clock& clock, Pacer pacer, std::optional<BytesPerSecond> init
 
 void KvSender::attach(Connection& connection) {
   connection_ = &connection;
+  told_segment_ = kSegmentBytes;
 }
 
 std::size_t KvSender::detach() {
@@ -100,7 +101,13 @@ void KvSender::pump() {
     return;
   }
   if (left_ == 0 && !begin_next()) return;
-  const auto bytes = static_cast<std::size_t>(std::min(left_, segment_bytes()));
+  const std::uint64_t segment = segment_bytes();
+  // Not at each small change: a call of the system.
+  if (segment >= 2 * told_segment_ || 2 * segment <= told_segment_) {
+    connection_->set_unsent_low(segment);
+    told_segment_ = segment;
+  }
+  const auto bytes = static_cast<std::size_t>(std::min(left_, segment));
   pacer_.spend(now, bytes);
   writing_ = true;
   connection_->write_kv(bytes, [this, bytes] { on_written(bytes); });
