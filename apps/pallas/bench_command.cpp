@@ -19,6 +19,8 @@ struct Bench {
 constexpr Bench kBenches[] = {
     {"handover", "every scheme moves the same sessions between real gNBs", bench_handover_command},
     {"utility", "how well the model answers with a part of the KV", bench_utility_command},
+    {"transfer", "KV rows from cache to cache, beside plain TCP, TLS and a library",
+     bench_transfer_command},
 };
 
 void print_help(std::FILE* to) {
@@ -35,6 +37,8 @@ int bench_command(std::vector<std::string> args) {
     print_help(stdout);
     return kExitOk;
   }
+  if (word == "transfer-end")
+    return bench_transfer_end_command({std::next(args.begin()), args.end()});
   for (const auto& bench : kBenches) {
     if (word == bench.name) return bench.run({std::next(args.begin()), args.end()});
   }

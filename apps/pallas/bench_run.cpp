@@ -1,7 +1,6 @@
 #include "bench_run.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
 #include <algorithm>
 #include <boost/asio/io_context.hpp>
@@ -10,6 +9,7 @@
 #include <string_view>
 
 #include "base/random.h"
+#include "child_process.h"
 #include "distribution.h"
 #include "driver.h"
 #include "follower_feed.h"
@@ -41,17 +41,6 @@ FleetPlan plan_gnbs(bool wrong_targets) {
     plan.cells[kCellC] = NodeId("gnb-c");
   }
   return plan;
-}
-
-std::vector<int> allowed_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
-  for (int i = 0; i < CPU_SETSIZE; ++i) {
-    if (CPU_ISSET(static_cast<std::size_t>(i), &set)) cores.push_back(i);
-  }
-  return cores;
 }
 
 // Of "--setting=value", "--setting" or "--no-setting".

@@ -15,8 +15,10 @@
 namespace pallas::app {
 namespace {
 
+constexpr const char* kOurselves = "/proc/self/exe";
+
 // Only calls that are safe between fork and exec.
-[[noreturn]] void become(char* const* argv, int out, int err, pid_t parent,
+[[noreturn]] void become(const char* program, char* const* argv, int out, int err, pid_t parent,
                          const cpu_set_t& cores) {
   setpgid(0, 0);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -26,7 +28,7 @@ namespace {
   dup2(err, STDERR_FILENO);
   const int null = open("/dev/null", O_RDONLY);
   if (null >= 0) dup2(null, STDIN_FILENO);
-  execv("/proc/self/exe", argv);
+  execvp(program, argv);
   _exit(127);
 }
 
@@ -36,6 +38,12 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const std::vector<std:
                                                           const std::string& out_file,
                                                           const std::string& err_file,
                                                           const std::vector<int>& cores) {
+  return start_program(kOurselves, args, out_file, err_file, cores);
+}
+
+Result<std::unique_ptr<ChildProcess>> ChildProcess::start_program(
+    const std::string& program, const std::vector<std::string>& args, const std::string& out_file,
+    const std::string& err_file, const std::vector<int>& cores) {
   const auto create = [](const std::string& path) {
     return open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
   };
@@ -46,9 +54,9 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const std::vector<std:
     if (out >= 0) close(out);
     return fail(Errc::kIo, "cannot write '" + (out < 0 ? out_file : err_file) + "': " + why);
   }
-  std::string program = "pallas";
+  std::string name = program == kOurselves ? "pallas" : program;
   std::vector<std::string> words = args;
-  std::vector<char*> argv{program.data()};
+  std::vector<char*> argv{name.data()};
   for (auto& word : words) argv.push_back(word.data());
   argv.push_back(nullptr);
 
@@ -58,7 +66,7 @@ Result<std::unique_ptr<ChildProcess>> ChildProcess::start(const std::vector<std:
 
   const pid_t parent = getpid();
   const pid_t pid = fork();
-  if (pid == 0) become(argv.data(), out, err, parent, allowed);
+  if (pid == 0) become(program.c_str(), argv.data(), out, err, parent, allowed);
   const std::string why = std::strerror(errno);
   close(out);
   close(err);
@@ -91,6 +99,17 @@ void ChildProcess::stop() {
     kill(pid_, SIGKILL);
     while (!ended()) std::this_thread::sleep_for(1ms);
   }
+}
+
+std::vector<int> allowed_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  std::vector<int> cores;
+  if (sched_getaffinity(0, sizeof set, &set) != 0) return cores;
+  for (int i = 0; i < CPU_SETSIZE; ++i) {
+    if (CPU_ISSET(static_cast<std::size_t>(i), &set)) cores.push_back(i);
+  }
+  return cores;
 }
 
 }  // namespace pallas::app

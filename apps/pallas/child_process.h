@@ -21,6 +21,12 @@ class ChildProcess {
                                                      const std::string& out_file,
                                                      const std::string& err_file,
                                                      const std::vector<int>& cores = {});
+  // The same of another program, found as a shell finds it.
+  static Result<std::unique_ptr<ChildProcess>> start_program(const std::string& program,
+                                                             const std::vector<std::string>& args,
+                                                             const std::string& out_file,
+                                                             const std::string& err_file,
+                                                             const std::vector<int>& cores = {});
   // stop()
   ~ChildProcess();
   ChildProcess(const ChildProcess&) = delete;
@@ -38,5 +44,8 @@ class ChildProcess {
   pid_t pid_;
   std::optional<std::string> ended_;
 };
+
+// Those on which this process may run.
+std::vector<int> allowed_cores();
 
 }  // namespace pallas::app

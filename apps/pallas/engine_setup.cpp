@@ -36,12 +36,14 @@ engine::LlamaConfig llama_config(const std::string& model, std::uint32_t context
   return config;
 }
 
-Result<EngineKit> make_llama(const GnbConfig& config, boost::asio::io_context& io) {
+Result<EngineKit> make_llama(const GnbConfig& config, boost::asio::io_context& io,
+                             EngineCosts costs) {
   const auto file = model_file(config.model);
   if (!file) return fail(file.error().code, "model: " + file.error().message);
   auto settings = llama_config(file->string(), config.context_tokens, config.slots, config.threads);
   settings.model_name = config.model_name;
   if (settings.model_name.empty() && config.model.empty()) settings.model_name = kShippedModel;
+  if (costs == EngineCosts::kUnknown) settings.measured.emplace();
   auto engine = engine::make_llama_engine(settings, [&io](std::unique_ptr<engine::Task> task) {
     boost::asio::post(io, [task = std::move(task)] { task->run(); });
   });
@@ -55,12 +57,13 @@ Result<EngineKit> make_llama(const GnbConfig& config, boost::asio::io_context& i
 
 }  // namespace
 
-Result<EngineKit> make_engine(const GnbConfig& config, boost::asio::io_context& io, Clock& clock) {
+Result<EngineKit> make_engine(const GnbConfig& config, boost::asio::io_context& io, Clock& clock,
+                              EngineCosts costs) {
   if (config.engine == "fake") return make_fake(config, clock);
 #ifdef PALLAS_HAVE_LLAMA
-  return make_llama(config, io);
+  return make_llama(config, io, costs);
 #else
-  (void)io;
+  (void)io, (void)costs;
   return fail(Errc::kUnsupported, "engine: this program was built without llama.cpp");
 #endif
 }

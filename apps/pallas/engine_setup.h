@@ -21,9 +21,14 @@ struct EngineKit {
   const engine::TextCodec* text = nullptr;
 };
 
+// Whether the engine knows what it costs. One that does not starts at once and is good for moving
+// rows, not for planning; what it computes is the same.
+enum class EngineCosts { kMeasured, kUnknown };
+
 // `io` runs the engine's results, and outlives the kit. kUnsupported for "llama" in a program that
 // was built without it.
-Result<EngineKit> make_engine(const GnbConfig& config, boost::asio::io_context& io, Clock& clock);
+Result<EngineKit> make_engine(const GnbConfig& config, boost::asio::io_context& io, Clock& clock,
+                              EngineCosts costs = EngineCosts::kMeasured);
 
 // Measures what engines of this model, context and slots need, unless it is known already, so that
 // processes started afterwards find it.

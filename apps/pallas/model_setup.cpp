@@ -44,6 +44,25 @@ Result<fs::path> data_file(const std::string& name) {
   return find_upwards(fs::path("data") / name, "the data file");
 }
 
+Result<fs::path> bench_script(const std::string& name) {
+  return find_upwards(fs::path("bench") / name, "the script");
+}
+
+Result<fs::path> shipped_model(const std::string& type) {
+#ifdef PALLAS_HAVE_LLAMA
+  const auto shipped =
+      find_upwards(fs::path("third_party/models") / (std::string(kShippedModel) + ".Q4_1.gguf"),
+                   "the shipped model");
+  if (!shipped) return Failure(shipped.error());
+  const auto weights = type == "f16"    ? engine::WeightType::kF16
+                       : type == "q8_0" ? engine::WeightType::kQ8_0
+                                        : engine::WeightType::kQ4_0;
+  return engine::prepare_model(*shipped, cache_folder(), weights);
+#else
+  return fail(Errc::kUnsupported, "model in " + type + ": this program has no llama.cpp engine");
+#endif
+}
+
 Result<fs::path> model_file(const std::string& path) {
 #ifdef PALLAS_HAVE_LLAMA
   if (!path.empty()) {
@@ -53,11 +72,7 @@ Result<fs::path> model_file(const std::string& path) {
     }
     return fs::path(path);
   }
-  const auto shipped =
-      find_upwards(fs::path("third_party/models") / (std::string(kShippedModel) + ".Q4_1.gguf"),
-                   "the shipped model");
-  if (!shipped) return Failure(shipped.error());
-  return engine::prepare_model(*shipped, cache_folder());
+  return shipped_model("q4_0");
 #else
   return fail(Errc::kUnsupported, "model '" + path + "': this program has no llama.cpp engine");
 #endif

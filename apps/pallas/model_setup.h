@@ -19,9 +19,13 @@ std::filesystem::path cache_folder();
 
 // A file of the project's data folder, found from where this program lies; kNotFound otherwise.
 Result<std::filesystem::path> data_file(const std::string& name);
+// A script of the project's folder bench, found in the same way.
+Result<std::filesystem::path> bench_script(const std::string& name);
 
 // `path` itself when it is given (any GGUF file, as it is); else the shipped model, which the first
 // call re-quantizes.
 Result<std::filesystem::path> model_file(const std::string& path);
+// The shipped model with weights in `type`: "q4_0", "q8_0" or "f16". Made by the first call.
+Result<std::filesystem::path> shipped_model(const std::string& type);
 
 }  // namespace pallas::app

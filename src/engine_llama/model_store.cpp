@@ -32,6 +32,23 @@ Result<llama_ftype> type_of(const std::filesystem::path& path) {
   return type;
 }
 
+struct Format {
+  llama_ftype type;
+  const char* suffix;  // of the prepared file
+};
+
+Format format_of(WeightType type) {
+  switch (type) {
+    case WeightType::kQ4_0:
+      return {LLAMA_FTYPE_MOSTLY_Q4_0, "Q4_0"};
+    case WeightType::kQ8_0:
+      return {LLAMA_FTYPE_MOSTLY_Q8_0, "Q8_0"};
+    case WeightType::kF16:
+      return {LLAMA_FTYPE_MOSTLY_F16, "F16"};
+  }
+  return {LLAMA_FTYPE_MOSTLY_Q4_0, "Q4_0"};
+}
+
 }  // namespace
 
 std::filesystem::path default_cache_dir() {
@@ -44,21 +61,23 @@ std::filesystem::path default_cache_dir() {
 }
 
 Result<std::filesystem::path> prepare_model(const std::filesystem::path& source,
-                                            const std::filesystem::path& cache_dir) {
+                                            const std::filesystem::path& cache_dir,
+                                            WeightType wanted) {
   std::error_code error;
   if (!std::filesystem::is_regular_file(source, error)) {
     return fail(Errc::kNotFound, "model file " + source.string() + " does not exist");
   }
   const auto type = type_of(source);
   if (!type) return tl::unexpected(type.error());
-  if (*type == LLAMA_FTYPE_MOSTLY_Q4_0) return source;
+  const auto [ftype, suffix] = format_of(wanted);
+  if (*type == ftype) return source;
 
   const auto hash = hash_file(source);
   if (!hash) return tl::unexpected(hash.error());
   std::string stem = source.stem().string();
   if (stem.size() > 5 && stem.substr(stem.size() - 5) == ".Q4_1") stem.resize(stem.size() - 5);
   const std::filesystem::path target =
-      cache_dir / (stem + "." + hash->substr(0, kHashDigits) + ".Q4_0.gguf");
+      cache_dir / (stem + "." + hash->substr(0, kHashDigits) + "." + suffix + ".gguf");
   if (std::filesystem::exists(target, error)) return target;
 
   const FileLock lock(cache_dir / "models.lock");
@@ -66,7 +85,7 @@ Result<std::filesystem::path> prepare_model(const std::filesystem::path& source,
   std::filesystem::path unfinished = target;
   unfinished += ".new";
   llama_model_quantize_params params = llama_model_quantize_default_params();
-  params.ftype = LLAMA_FTYPE_MOSTLY_Q4_0;
+  params.ftype = ftype;
   params.allow_requantize = true;
   take_backend_errors();
   std::string words;

@@ -13,11 +13,14 @@ namespace pallas::engine {
 // $PALLAS_CACHE_DIR, else $XDG_CACHE_HOME/pallas, else ~/.cache/pallas: prepared models, profiles.
 std::filesystem::path default_cache_dir();
 
-// The model in Q4_0, which runs twice as fast on a CPU as the shipped Q4_1: `source` itself if it
+enum class WeightType : std::uint8_t { kQ4_0, kQ8_0, kF16 };
+
+// The model in `type`; Q4_0 runs twice as fast on a CPU as the shipped Q4_1. `source` itself if it
 // is that already, else a file in `cache_dir` that is made from it once (a few seconds; other
 // processes wait; it appears complete or not at all). kNotFound, kParse, kIo.
 Result<std::filesystem::path> prepare_model(const std::filesystem::path& source,
-                                            const std::filesystem::path& cache_dir);
+                                            const std::filesystem::path& cache_dir,
+                                            WeightType type = WeightType::kQ4_0);
 
 struct ModelDescription {
   std::string name;

@@ -82,10 +82,21 @@ class TcpConnection final : public Connection {
     const auto timeout =
         std::chrono::duration_cast<std::chrono::milliseconds>(options_.user_timeout);
     socket_.set_option(UserTimeout(static_cast<int>(timeout.count())), ignored);
+    const std::string& control = options_.congestion_control;
+    if (!control.empty()) {
+      // Asio has no option that is a text.
+      (void)setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_CONGESTION, control.data(),
+                       static_cast<socklen_t>(control.size()));
+    }
     if (channel != wire::Channel::kData) return;
-    using UnsentLow = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
     socket_.set_option(asio::socket_base::send_buffer_size(options_.data_send_buffer), ignored);
     socket_.set_option(UnsentLow(options_.data_unsent_low), ignored);
+  }
+
+  void set_unsent_low(std::size_t bytes) override {
+    error_code ignored;
+    const int low = std::max(options_.data_unsent_low, static_cast<int>(bytes));
+    socket_.set_option(UnsentLow(low), ignored);
   }
 
   std::string remote() const override { return remote_; }
@@ -171,7 +182,7 @@ class TcpConnection final : public Connection {
     // The completion condition sees every partial read: a long payload shows that the peer lives.
     const auto until_full = [this](const error_code& error, std::size_t so_far) -> std::size_t {
       if (so_far > 0) last_received_ = clock_.now();
-      return error ? 0 : std::size_t{64} << 10;
+      return error ? 0 : kReadAtOnce;
     };
     asio::async_read(socket_, into, until_full,
                      [this, self = shared_from_this(), next, want = into.size()](
@@ -282,7 +293,10 @@ class TcpConnection final : public Connection {
     kv_written_ = nullptr;
   }
 
+  using UnsentLow = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
+
   static constexpr std::size_t kKeptBody = 64u << 10;
+  static constexpr std::size_t kReadAtOnce = 256u << 10;
 
   tcp::socket socket_;
   tcp::resolver resolver_;

@@ -22,6 +22,7 @@ namespace pallas::net {
 struct SocketOptions {
   int data_send_buffer = 256 << 10;  // SO_SNDBUF of data connections: what is sent late stays ours
   int data_unsent_low = 32 << 10;    // TCP_NOTSENT_LOWAT of data connections
+  std::string congestion_control;    // TCP's, by name; empty, or unknown there: the system's
   Duration user_timeout = std::chrono::seconds(5);  // unacknowledged bytes break a connection after
 };
 
@@ -70,6 +71,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   // Writes the next `bytes` of the rows (head first), from where they lie; `written` follows, never
   // from inside this call. One at a time.
   virtual void write_kv(std::size_t bytes, std::function<void()> written) = 0;
+  // How much of the rows may wait in the kernel unsent: SocketOptions::data_unsent_low, or this if
+  // it is more.
+  virtual void set_unsent_low(std::size_t bytes) = 0;
   virtual std::size_t unacknowledged() const = 0;  // bytes in the kernel's send queue
 
   virtual void close() = 0;

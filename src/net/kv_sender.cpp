@@ -6,8 +6,12 @@
 namespace pallas::net {
 namespace {
 
-// Small, so that little is in the kernel when a choice is made, and paced bytes flow evenly.
-constexpr std::size_t kSegmentBytes = 16u << 10;
+// Small, so that little is in the kernel when a choice is made, and paced bytes flow evenly. A link
+// that was seen to be fast, and is not paced, gets what it does in kSegmentTime at once: each write
+// wakes both ends.
+constexpr std::uint64_t kSegmentBytes = 16u << 10;
+constexpr std::uint64_t kLongSegmentBytes = 256u << 10;
+constexpr Seconds kSegmentTime{0.001};
 
 }  // namespace
 
@@ -23,6 +27,7 @@ KvSender::KvSender(Clock& clock, Pacer pacer, std::optional<BytesPerSecond> init
 
 void KvSender::attach(Connection& connection) {
   connection_ = &connection;
+  told_segment_ = kSegmentBytes;
 }
 
 std::size_t KvSender::detach() {
@@ -96,10 +101,24 @@ void KvSender::pump() {
     return;
   }
   if (left_ == 0 && !begin_next()) return;
-  const std::size_t bytes = static_cast<std::size_t>(std::min<std::uint64_t>(left_, kSegmentBytes));
+  const std::uint64_t segment = segment_bytes();
+  // Not at each small change: a call of the system.
+  if (segment >= 2 * told_segment_ || 2 * segment <= told_segment_) {
+    connection_->set_unsent_low(segment);
+    told_segment_ = segment;
+  }
+  const auto bytes = static_cast<std::size_t>(std::min(left_, segment));
   pacer_.spend(now, bytes);
   writing_ = true;
   connection_->write_kv(bytes, [this, bytes] { on_written(bytes); });
+}
+
+std::uint64_t KvSender::segment_bytes() const {
+  const auto goodput = meter_.estimate();
+  if (pacer_.paces() || !goodput) return kSegmentBytes;
+  const double bytes = goodput->value * kSegmentTime.count();
+  if (!(bytes > kSegmentBytes)) return kSegmentBytes;
+  return bytes < kLongSegmentBytes ? static_cast<std::uint64_t>(bytes) : kLongSegmentBytes;
 }
 
 void KvSender::on_written(std::size_t bytes) {

@@ -45,6 +45,7 @@ class KvSender {
 
   void pump();
   bool begin_next();
+  std::uint64_t segment_bytes() const;
   void on_written(std::size_t bytes);
   void measure();
   std::uint64_t delivered() const;
@@ -63,7 +64,8 @@ class KvSender {
   bool writing_ = false;
   std::uint64_t backlog_ = 0;
   std::uint64_t credit_ = 0;
-  std::uint64_t window_ = 0;  // the peer's; 0: no grant yet
+  std::uint64_t told_segment_ = 0;  // what the connection knows of segment_bytes()
+  std::uint64_t window_ = 0;        // the peer's; 0: no grant yet
   std::uint64_t frames_sent_ = 0;
   std::uint64_t bytes_sent_ = 0;
 };

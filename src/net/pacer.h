@@ -14,6 +14,7 @@ class Pacer {
   Pacer(std::optional<kv::RateTrace> trace, TimePoint origin)
       : trace_(std::move(trace)), origin_(origin), ready_at_(origin) {}
 
+  bool paces() const { return trace_.has_value(); }
   // The sender had nothing to send until now: time that passed unused is lost.
   void restart(TimePoint now) { ready_at_ = std::max(ready_at_, now); }
   // When the next bytes may leave.

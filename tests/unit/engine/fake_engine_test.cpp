@@ -39,6 +39,9 @@ struct Log : EngineEvents {
     rows = std::move(bytes);
   }
   void on_truncated(SlotId s, TokenPosition front) override { add('T', s, front); }
+  void on_ranked(SlotId s, std::vector<double> scores) override {
+    add('K', s, static_cast<TokenPosition>(scores.size()));
+  }
   void on_failed(SlotId s, const Error& error) override {
     add('F', s, 0);
     errors.push_back(error);

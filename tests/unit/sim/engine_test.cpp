@@ -44,6 +44,7 @@ struct Heard : engine::EngineEvents {
   void on_paused(engine::SlotId, TokenPosition) override {}
   void on_exported(engine::SlotId, kv::TokenRange, kv::Bytes) override {}
   void on_truncated(engine::SlotId, TokenPosition) override {}
+  void on_ranked(engine::SlotId, std::vector<double>) override {}
   void on_failed(engine::SlotId, const Error& error) override { FAIL() << error.describe(); }
 };
 
