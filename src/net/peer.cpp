@@ -21,10 +21,11 @@ kv::Bytes error_frame(const Error& error) {
 }
 
 Peer::Peer(boost::asio::io_context& io, Clock& clock, const PeerLinksConfig& config,
-           PeerConfig peer)
+           const tls::Credentials* credentials, PeerConfig peer)
     : io_(io),
       clock_(clock),
       links_(config),
+      credentials_(credentials),
       config_(std::move(peer)),
       backoff_(config.backoff_min),
       kv_(clock, Pacer(config_.pacing, clock.now()), config_.initial_goodput, config.block_bytes,
@@ -57,14 +58,24 @@ void Peer::start(node::PeerEvents& events) {
 void Peer::dial(wire::Channel channel) {
   const bool control = channel == wire::Channel::kControl;
   state_ = control ? State::kDialing : State::kJoining;
-  await_handshake(control ? "control connection" : "data connection");
-  (control ? control_ : data_) =
-      Connection::dial(io_, clock_, config_.host, config_.port, channel, links_.sockets, *this);
+  await_handshake(channel);
+  std::unique_ptr<tls::Session> session;
+  if (credentials_ != nullptr) {
+    auto made = tls::Session::create(*credentials_, tls::Role::kDials, {config_.name.value});
+    if (!made) return go_down(made.error());
+    session = std::move(*made);
+  }
+  (control ? control_ : data_) = Connection::dial(io_, clock_, config_.host, config_.port, channel,
+                                                  links_.sockets, std::move(session), *this);
 }
 
-void Peer::await_handshake(const char* what) {
-  handshake_timer_.arm(links_.handshake, [this, what] {
-    go_down({Errc::kTimeout, std::string(what) + ": no Hello in time"});
+void Peer::await_handshake(wire::Channel channel) {
+  handshake_timer_.arm(links_.handshake, [this, channel] {
+    const bool control = channel == wire::Channel::kControl;
+    const auto& connection = control ? control_ : data_;
+    go_down({Errc::kTimeout, std::string(control ? "control" : "data") + " connection: no " +
+                                 std::string(connection ? connection->awaited() : "connection") +
+                                 " in time"});
   });
 }
 
@@ -113,7 +124,7 @@ void Peer::accept(std::shared_ptr<Connection> connection, wire::Hello hello) {
     control_ = std::move(connection);
     hello_ = std::move(hello);
     state_ = State::kJoining;
-    await_handshake("data connection");
+    await_handshake(wire::Channel::kData);
     say_hello(*control_, wire::Channel::kControl);
     return;
   }
@@ -159,7 +170,7 @@ void Peer::go_up() {
   watch();
   control_->read_frame();
   data_->read_frame();
-  log("up");
+  log(credentials_ == nullptr ? "up" : "up, over TLS 1.3");
   events_->on_peer_up({config_.name, hello_.boot, hello_.compatibility, std::move(hello_.held)});
 }
 

@@ -13,8 +13,9 @@ kv::Bytes error_frame(const Error& error);
 
 class Peer final : private Connection::Handler {
  public:
-  // `config` and the other references outlive the peer.
-  Peer(boost::asio::io_context& io, Clock& clock, const PeerLinksConfig& config, PeerConfig peer);
+  // `config` and the other references outlive the peer. Without `credentials` links are plain.
+  Peer(boost::asio::io_context& io, Clock& clock, const PeerLinksConfig& config,
+       const tls::Credentials* credentials, PeerConfig peer);
   ~Peer() override;
 
   void start(node::PeerEvents& events);
@@ -53,7 +54,7 @@ class Peer final : private Connection::Handler {
   void on_closed(Connection& connection, const Error& error) override;
 
   void dial(wire::Channel channel);
-  void await_handshake(const char* what);
+  void await_handshake(wire::Channel channel);
   void say_hello(Connection& connection, wire::Channel channel);
   void on_hello(Connection& connection, wire::Hello hello);
   void on_control(wire::Message message);
@@ -71,6 +72,7 @@ class Peer final : private Connection::Handler {
   boost::asio::io_context& io_;
   Clock& clock_;
   const PeerLinksConfig& links_;
+  const tls::Credentials* credentials_;
   PeerConfig config_;
   node::PeerEvents* events_ = nullptr;
 

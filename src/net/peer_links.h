@@ -1,5 +1,6 @@
 #pragma once
-// The real PeerLink: a gNB's TCP links to the other gNBs (docs/protocol.md, "Connections").
+// The real PeerLink: a gNB's links to the other gNBs (docs/protocol-framing.md, "Connections"),
+// over TLS 1.3 where it has a certificate, else over plain TCP.
 //
 // Two connections a peer, so that control overtakes KV. Of each pair of nodes the one whose name is
 // smaller dials, again and again with back-off; the other accepts. A link is up when both
@@ -8,11 +9,13 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "base/clock.h"
 #include "kv/rate_trace.h"
 #include "net/connection.h"
 #include "node/ports.h"
+#include "tls/credentials.h"
 
 namespace pallas::net {
 
@@ -42,6 +45,10 @@ struct PeerLinksConfig {
   std::uint64_t block_bytes = 512u << 10;  // PeerEvents::on_kv_drained: the backlog fell below this
   std::size_t max_control_backlog = 32u << 20;  // bytes that a peer leaves unread before it is cut
   SocketOptions sockets;
+  // Own certificate, key and authority. With them every connection, dialled or accepted, is under
+  // TLS with a certificate from both ends, and a peer's must be made out to its name.
+  std::optional<tls::Files> tls;
+  Duration refresh{std::chrono::seconds(1)};  // how often these files are looked at
   // One line for an operator: links up and down, refusals. May be empty.
   std::function<void(const std::string&)> log;
 };
@@ -68,8 +75,8 @@ struct PeerStats {
 class PeerLinks final : public node::PeerLink {
  public:
   // Listens at once, so that a port in use is known before anything starts. Errors: kAlreadyExists
-  // (the port), kInvalidConfig (a name twice, or our own), kInvalidArgument, kIo. `io` and `clock`
-  // outlive it; all calls on the io_context's thread.
+  // (the port), kInvalidConfig (a name twice, or our own; a certificate that would not do),
+  // kInvalidArgument, kIo. `io` and `clock` outlive it; all calls on the io_context's thread.
   static Result<std::unique_ptr<PeerLinks>> create(boost::asio::io_context& io, Clock& clock,
                                                    PeerLinksConfig config);
   ~PeerLinks() override;  // closes every link without further events
@@ -80,8 +87,10 @@ class PeerLinks final : public node::PeerLink {
 
   std::uint16_t port() const;
   std::vector<PeerStats> stats() const;  // by name
-  // Calls from nobody we know, or without a valid Hello.
+  // Calls from nobody we know, without a certificate that is accepted, or without a valid Hello.
   std::uint64_t refused_calls() const;
+  // When the own certificate ends, in seconds since 1970; none without TLS.
+  std::optional<std::int64_t> certificate_ends_unix_s() const;
 
   // node::PeerLink. An unknown peer is a link that is down.
   void send(const NodeId& peer, wire::Message message) override;

@@ -17,6 +17,8 @@ class Wire final : public Connection {
   void set_handler(Handler&) override {}
   void set_channel(wire::Channel) override {}
   std::string remote() const override { return "wire"; }
+  std::string_view awaited() const override { return ""; }
+  bool proves(const NodeId&) const override { return true; }
   void read_frame() override {}
   TimePoint last_received() const override { return clock_.now(); }
   bool has_unread() const override { return false; }

@@ -11,6 +11,7 @@
 
 #include "net/asio_clock.h"
 #include "net/peer_links.h"
+#include "test_certificates.h"
 
 namespace pallas::net {
 
@@ -70,6 +71,8 @@ class LinkTest : public ::testing::Test {
     c.dead_after = 400ms;
     c.handshake = 400ms;
     c.backoff_min = 10ms;
+    if (certificates_) c.tls = certificates_->make(name);
+    c.refresh = 10ms;
     c.log = [this](const std::string& line) { logged_.push_back(line); };
     return c;
   }
@@ -98,11 +101,13 @@ class LinkTest : public ::testing::Test {
     a_->start(events_a_);
     ASSERT_TRUE(run_until([&] { return events_a_.ups.size() == 1 && events_b_.ups.size() == 1; }));
   }
-  bool logged(const std::string& part) const {
+  bool logged(const std::string& part) const { return times_logged(part) > 0; }
+  std::size_t times_logged(const std::string& part) const {
+    std::size_t times = 0;
     for (const std::string& line : logged_) {
-      if (line.find(part) != std::string::npos) return true;
+      if (line.find(part) != std::string::npos) ++times;
     }
-    return false;
+    return times;
   }
 
   static Attempt attempt(std::uint64_t counter = 1) { return {NodeId("a"), BootId(10), counter}; }
@@ -122,6 +127,7 @@ class LinkTest : public ::testing::Test {
 
   boost::asio::io_context io_{1};
   AsioClock clock_{io_};
+  std::optional<test::TestCertificates> certificates_;  // with them links are under TLS
   std::vector<std::string> logged_;
   RecordedEvents events_a_, events_b_;
   std::unique_ptr<PeerLinks> a_, b_;

@@ -1,4 +1,4 @@
-// What a standing link carries, on loopback with real sockets.
+// What a standing link carries, on loopback with real sockets, under TLS and without.
 
 #include "link_fixture.h"
 
@@ -7,11 +7,20 @@ namespace {
 
 const NodeId kA("a"), kB("b");
 
+class LinkTransfer : public LinkTest, public ::testing::WithParamInterface<bool> {
+ protected:
+  void SetUp() override {
+    if (GetParam()) certificates_.emplace();
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Links, LinkTransfer, ::testing::Values(false, true),
+                         [](const auto& test) { return test.param ? "under_tls" : "plain"; });
+
 wire::LeaseRenew renewal(std::uint32_t number) {
   return {SessionId("s"), {NodeId("a"), BootId(10), 1}, number};
 }
 
-TEST_F(LinkTest, both_sides_learn_who_the_other_is) {
+TEST_P(LinkTransfer, both_sides_learn_who_the_other_is) {
   events_a_.held = {{SessionId("s"), attempt(), 7, 99, {{0, 3}}}};
   connect_a_and_b();
   EXPECT_TRUE(a_->is_up(kB));
@@ -24,7 +33,7 @@ TEST_F(LinkTest, both_sides_learn_who_the_other_is) {
   EXPECT_EQ(events_b_.ups[0].held, events_a_.held);
 }
 
-TEST_F(LinkTest, messages_and_rows_arrive_whole_and_in_order_both_ways) {
+TEST_P(LinkTransfer, messages_and_rows_arrive_whole_and_in_order_both_ways) {
   connect_a_and_b();
   const kv::Bytes large = rows(700'001);
   for (std::uint32_t i = 0; i < 50; ++i) {
@@ -36,7 +45,7 @@ TEST_F(LinkTest, messages_and_rows_arrive_whole_and_in_order_both_ways) {
   b_->send_kv(kA, block(2), rows(20'000));
   ASSERT_TRUE(run_until([&] {
     return events_b_.messages.size() == 50 && events_a_.messages.size() == 50 &&
-           events_b_.blocks.size() == 2 && events_a_.blocks.size() == 1;
+           events_b_.blocks.size() == 2 && events_a_.blocks.size() == 1 && a_->kv_backlog(kB) == 0;
   }));
   for (std::uint32_t i = 0; i < 50; ++i) {
     EXPECT_TRUE(events_b_.messages[i] == wire::Message(renewal(i)));
@@ -47,14 +56,13 @@ TEST_F(LinkTest, messages_and_rows_arrive_whole_and_in_order_both_ways) {
   EXPECT_EQ(events_b_.blocks[0].first.checksum, wire::checksum(large));
   EXPECT_EQ(events_b_.blocks[1].second, rows(1));
   EXPECT_EQ(events_a_.blocks[0].second, rows(20'000));
-  EXPECT_EQ(a_->kv_backlog(kB), 0u);
   const PeerStats sent = a_->stats().at(0), received = b_->stats().at(0);
   EXPECT_EQ(sent.kv_bytes_sent, large.size() + 1);
   EXPECT_EQ(received.kv_bytes_received, large.size() + 1);
   EXPECT_EQ(sent.kv_frames_sent, 2u);
 }
 
-TEST_F(LinkTest, a_frame_larger_than_the_credit_window_travels_alone) {
+TEST_P(LinkTransfer, a_frame_larger_than_the_credit_window_travels_alone) {
   auto config_b = config("b", 20);
   config_b.peers = {peer("a", 0)};
   config_b.credit_window = 100'000;
@@ -69,7 +77,7 @@ TEST_F(LinkTest, a_frame_larger_than_the_credit_window_travels_alone) {
   EXPECT_TRUE(run_until([&] { return events_b_.blocks.size() == 3; }));
 }
 
-TEST_F(LinkTest, control_overtakes_rows_that_are_under_way) {
+TEST_P(LinkTransfer, control_overtakes_rows_that_are_under_way) {
   connect_a_and_b([](PeerLinksConfig& c) {
     c.peers[0].pacing = *kv::RateTrace::constant(BytesPerSecond::from_mbps(8));
   });
@@ -84,7 +92,7 @@ TEST_F(LinkTest, control_overtakes_rows_that_are_under_way) {
   EXPECT_TRUE(run_until([&] { return events_b_.blocks.size() == 1; }));
 }
 
-TEST_F(LinkTest, rows_flow_at_the_paced_rate_and_goodput_shows_it) {
+TEST_P(LinkTransfer, rows_flow_at_the_paced_rate_and_goodput_shows_it) {
   constexpr double kMbps = 40;
   connect_a_and_b([](PeerLinksConfig& c) {
     c.block_bytes = 100'000;
@@ -110,7 +118,7 @@ TEST_F(LinkTest, rows_flow_at_the_paced_rate_and_goodput_shows_it) {
   EXPECT_TRUE(a_->stats().at(0).goodput_age);
 }
 
-TEST_F(LinkTest, a_configured_goodput_holds_until_one_is_measured) {
+TEST_P(LinkTransfer, a_configured_goodput_holds_until_one_is_measured) {
   connect_a_and_b(
       [](PeerLinksConfig& c) { c.peers[0].initial_goodput = BytesPerSecond::from_mbps(123); });
   ASSERT_TRUE(a_->goodput(kB));
@@ -118,7 +126,7 @@ TEST_F(LinkTest, a_configured_goodput_holds_until_one_is_measured) {
   EXPECT_FALSE(a_->stats().at(0).goodput_age);
 }
 
-TEST_F(LinkTest, rows_not_yet_begun_can_be_taken_back) {
+TEST_P(LinkTransfer, rows_not_yet_begun_can_be_taken_back) {
   connect_a_and_b([](PeerLinksConfig& c) {
     c.block_bytes = 100'000;
     c.peers[0].pacing = *kv::RateTrace::constant(BytesPerSecond::from_mbps(8));
@@ -138,19 +146,19 @@ TEST_F(LinkTest, rows_not_yet_begun_can_be_taken_back) {
   EXPECT_EQ(a_->stats().at(0).kv_frames_discarded, 1u);
 }
 
-TEST_F(LinkTest, keep_alives_measure_the_round_trip) {
+TEST_P(LinkTransfer, keep_alives_measure_the_round_trip) {
   connect_a_and_b();
   EXPECT_TRUE(run_until([&] { return a_->stats().at(0).rtt && b_->stats().at(0).rtt; }));
 }
 
-TEST_F(LinkTest, an_idle_link_stays_up) {
+TEST_P(LinkTransfer, an_idle_link_stays_up) {
   connect_a_and_b();
   run_for(1s);
   EXPECT_TRUE(a_->is_up(kB));
   EXPECT_EQ(events_a_.downs + events_b_.downs, 0);
 }
 
-TEST_F(LinkTest, a_message_beyond_a_limit_is_not_sent_and_the_link_stays) {
+TEST_P(LinkTransfer, a_message_beyond_a_limit_is_not_sent_and_the_link_stays) {
   connect_a_and_b();
   wire::LeaseRenew bad = renewal(1);
   bad.session.value.assign(wire::kMaxNameBytes + 1, 'x');
