@@ -16,6 +16,7 @@ int bench_utility_command(std::vector<std::string> args);
 int bench_transfer_command(std::vector<std::string> args);
 // For bench_transfer_command alone.
 int bench_transfer_end_command(std::vector<std::string> args);
+int certs_command(std::vector<std::string> args);
 int demo_command(std::vector<std::string> args);
 int experiment_command(std::vector<std::string> args);
 int model_command(std::vector<std::string> args);

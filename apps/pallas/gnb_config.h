@@ -25,8 +25,12 @@ struct GnbConfig {
   // Where it listens: "host:port", port 0 for any free one.
   std::string http_listen = "127.0.0.1:8080";
   std::string peer_listen = "127.0.0.1:7080";
-  bool allow_remote = false;            // addresses other than loopback may be listened on
+  bool allow_remote = false;            // http_listen may be another address than loopback
   std::map<NodeId, std::string> peers;  // name -> "host:port" of its peer_listen
+
+  // PEM files; all three or none. With them peer links are under TLS 1.3.
+  std::string peer_cert, peer_key, peer_ca;
+  bool insecure_peers = false;  // without them, peers may be on other addresses than loopback
 
   // The cells that its own predictor knows: squares, or the nearest of these sites.
   double cell_size_m = 100;
@@ -87,5 +91,11 @@ struct HostPort {
 // "host:port" or "[v6]:port"; `field` names it in errors.
 Result<HostPort> parse_host_port(std::string_view text, std::string_view field);
 bool is_loopback(std::string_view host);
+// What a gNB, a cell or a peer may be called: 1 to 128 letters, digits, '-', '_' or '.'.
+bool is_node_name(const std::string& text);
+// Whether peer links are under TLS.
+inline bool has_peer_tls(const GnbConfig& config) {
+  return !config.peer_cert.empty();
+}
 
 }  // namespace pallas::app

@@ -16,38 +16,54 @@ Failure wrong(const std::string& field, const std::string& why) {
   return fail(Errc::kInvalidConfig, field + ": " + why);
 }
 
-// Names go into headers, paths of logs and messages between gNBs.
-bool is_name(const std::string& text) {
-  return !text.empty() && text.size() <= wire::kMaxNameBytes &&
-         std::all_of(text.begin(), text.end(), [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '-' || c == '_' || c == '.';
-         });
+Status check_http_listen(const GnbConfig& config) {
+  const auto at = parse_host_port(config.http_listen, "http_listen");
+  if (!at) return Failure(at.error());
+  if (config.allow_remote || is_loopback(at->host)) return {};
+  return wrong("http_listen",
+               "'" + at->host + "' is not a loopback address; allow_remote permits it");
 }
 
-Status check_listen(const GnbConfig& config, const std::string& field, const std::string& text) {
-  const auto at = parse_host_port(text, field);
-  if (!at) return Failure(at.error());
-  if (!config.allow_remote && !is_loopback(at->host)) {
-    return wrong(field, "'" + at->host + "' is not a loopback address; allow_remote permits it");
+// Sessions, with their prompts, go between peers: not in the clear over a network.
+Status check_peer_host(const GnbConfig& config, const std::string& field, const std::string& host) {
+  if (is_loopback(host) || has_peer_tls(config) || config.insecure_peers) return {};
+  return wrong(field, "'" + host +
+                          "' is not a loopback address: give peer_cert, peer_key and peer_ca "
+                          "(pallas certs makes them), or insecure_peers where nobody else can "
+                          "reach that network");
+}
+
+Status check_peer_files(const GnbConfig& config) {
+  const std::pair<const char*, const std::string&> files[] = {
+      {"peer_cert", config.peer_cert}, {"peer_key", config.peer_key}, {"peer_ca", config.peer_ca}};
+  const auto given = std::count_if(std::begin(files), std::end(files),
+                                   [](const auto& file) { return !file.second.empty(); });
+  for (const auto& [field, path] : files) {
+    if (given > 0 && path.empty()) {
+      return wrong(field, "is missing: peer_cert, peer_key and peer_ca go together");
+    }
   }
   return {};
 }
 
 Status check_addresses(const GnbConfig& config) {
-  if (auto s = check_listen(config, "http_listen", config.http_listen); !s) return s;
-  if (auto s = check_listen(config, "peer_listen", config.peer_listen); !s) return s;
+  if (auto s = check_http_listen(config); !s) return s;
+  if (auto s = check_peer_files(config); !s) return s;
+  const auto peer_at = parse_host_port(config.peer_listen, "peer_listen");
+  if (!peer_at) return Failure(peer_at.error());
+  if (auto s = check_peer_host(config, "peer_listen", peer_at->host); !s) return s;
   if (config.http_listen == config.peer_listen && !config.http_listen.ends_with(":0")) {
     return wrong("peer_listen", "must differ from http_listen");
   }
   std::set<std::string> addresses;
   for (const auto& [name, address] : config.peers) {
     const std::string field = "peers." + name.value;
-    if (!is_name(name.value)) return wrong("peers", "'" + name.value + "' is not a name");
+    if (!is_node_name(name.value)) return wrong("peers", "'" + name.value + "' is not a name");
     if (name == config.node.name) return wrong(field, "is this gNB's own name");
     const auto at = parse_host_port(address, field);
     if (!at) return Failure(at.error());
     if (at->port == 0) return wrong(field, "port must be from 1 to 65535");
+    if (auto s = check_peer_host(config, field, at->host); !s) return s;
     if (!addresses.insert(address).second) {
       return wrong(field, "'" + address + "' is another peer's address, too");
     }
@@ -61,7 +77,7 @@ Status check_cells(const GnbConfig& config) {
   };
   for (const auto& [cell, name] : config.node.cells) {
     const std::string field = "cells." + cell.value;
-    if (!is_name(cell.value)) return wrong("cells", "'" + cell.value + "' is not a name");
+    if (!is_node_name(cell.value)) return wrong("cells", "'" + cell.value + "' is not a name");
     if (!known(name)) return wrong(field, "'" + name.value + "' is neither this gNB nor a peer");
   }
   for (const auto& name : config.node.mirrors) {
@@ -170,13 +186,22 @@ Status check_log(const GnbConfig& config) {
 }  // namespace
 
 Status check(const GnbConfig& config) {
-  if (!is_name(config.node.name.value)) {
+  if (!is_node_name(config.node.name.value)) {
     return wrong("name", "must be 1 to 128 letters, digits, '-', '_' or '.'");
   }
   for (const auto& part : {check_addresses, check_cells, check_engine, check_planning, check_log}) {
     if (auto status = part(config); !status) return status;
   }
   return {};
+}
+
+// Names go into headers, paths of logs and messages between gNBs.
+bool is_node_name(const std::string& text) {
+  return !text.empty() && text.size() <= wire::kMaxNameBytes &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                  c == '-' || c == '_' || c == '.';
+         });
 }
 
 Result<HostPort> parse_host_port(std::string_view text, std::string_view field) {

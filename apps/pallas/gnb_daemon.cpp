@@ -21,6 +21,7 @@
 #include "net/asio_clock.h"
 #include "net/peer_links.h"
 #include "node/node.h"
+#include "tls/credentials.h"
 
 namespace pallas::app {
 namespace {
@@ -135,6 +136,11 @@ Result<std::optional<kv::RateTrace>> make_pacing(const GnbConfig& config) {
   return std::optional(std::move(*rate));
 }
 
+tls::Files peer_files(const GnbConfig& config) {
+  return {
+      {"peer_cert", config.peer_cert}, {"peer_key", config.peer_key}, {"peer_ca", config.peer_ca}};
+}
+
 // Numeric, as sockets want it.
 std::string numeric(const std::string& host) {
   return host == "localhost" ? "127.0.0.1" : host;
@@ -155,6 +161,7 @@ Result<net::PeerLinksConfig> links_config(const GnbConfig& config, BootId boot,
   links.listen_port = listen->port;
   links.block_bytes = engine.geometry.bytes_per_token() * engine.geometry.block_tokens;
   links.log = [&log](const std::string& line) { log.write(LogLevel::kInfo, line); };
+  if (has_peer_tls(config)) links.tls = peer_files(config);
   for (const auto& [name, address] : config.peers) {
     const auto at = parse_host_port(address, "peers." + name.value);
     if (!at) return Failure(at.error());
@@ -196,6 +203,18 @@ std::vector<http::Metric> link_metrics(const net::PeerLinks& links) {
           to_seconds(*s.goodput_age).count());
     }
   }
+  if (const auto ends = links.certificate_ends_unix_s()) {
+    metrics.push_back({"pallas_peer_certificate_end_seconds",
+                       "When this gNB's certificate for its peers ends, since 1970.",
+                       false,
+                       {},
+                       static_cast<double>(*ends)});
+  }
+  metrics.push_back({"pallas_peer_calls_refused_total",
+                     "Calls at the peer port from nobody who is a peer.",
+                     true,
+                     {},
+                     static_cast<double>(links.refused_calls())});
   return metrics;
 }
 
@@ -243,6 +262,11 @@ Status run_gnb(const GnbConfig& config, bool json) {
        {std::pair("http_listen", *http_at), {"peer_listen", *peer_at}}) {
     if (auto free = check_can_listen(setting, numeric(at.host), at.port); !free) return free;
   }
+  // Before the model, which may take minutes to load.
+  if (has_peer_tls(config)) {
+    const auto good = tls::Credentials::load(peer_files(config), config.node.name.value);
+    if (!good) return Failure(good.error());
+  }
 
   boost::asio::io_context io(1);
   net::AsioClock clock(io);
@@ -254,7 +278,7 @@ Status run_gnb(const GnbConfig& config, bool json) {
   auto links_settings = links_config(config, boot, info, to_wire(info.compatibility), **log);
   if (!links_settings) return Failure(links_settings.error());
   auto links = net::PeerLinks::create(io, clock, std::move(*links_settings));
-  if (!links) return fail(links.error().code, "peer_listen: " + links.error().message);
+  if (!links) return Failure(links.error());
 
   http::ServerOptions http_options;
   http_options.address = numeric(http_at->host);

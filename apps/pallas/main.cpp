@@ -27,6 +27,7 @@ constexpr Command kCommands[] = {
     {"sim", "run a scenario of many cells and users on virtual time", pallas::app::sim_command},
     {"trace", "one handover as a trace, all nodes on one time line", pallas::app::trace_command},
     {"model", "prepare the model file, or show it", pallas::app::model_command},
+    {"certs", "make certificates for gNBs, for tests and small sites", pallas::app::certs_command},
 };
 
 void print_help(std::FILE* to) {

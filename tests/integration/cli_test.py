@@ -50,6 +50,19 @@ class BadInput(unittest.TestCase):
     def test_other_addresses_than_loopback_need_consent(self):
         self.refused(["gnb", "--name=a", "--http-listen=0.0.0.0:8080"], "http_listen", "allow_remote")
 
+    def test_peers_elsewhere_need_tls(self):
+        args = ["gnb", "--name=a", "--peer-listen=0.0.0.0:7080", "--dry-run"]
+        self.refused(args, "peer_listen", "peer_cert", "insecure_peers")
+        self.assertEqual(run(*args, "--insecure-peers")[0], 0)
+        self.refused([*args, "--peer-cert=a.crt", "--peer-key=a.key"], "peer_ca")
+
+    def test_names_that_cannot_be_are_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for names in ("a,a", "ca", "a/b", "a b"):
+                self.refused(["certs", folder, f"--names={names}"], "names")
+            self.refused(["certs", folder, "--names=a", "--days=0"], "days")
+            self.assertEqual(os.listdir(folder), [])
+
     def test_a_folder_is_no_configuration(self):
         self.refused(["gnb", "--name=a", "--config=/tmp"], "/tmp")
 
@@ -106,7 +119,7 @@ class Help(unittest.TestCase):
     def test_every_command_explains_itself_with_examples(self):
         status, out, _ = run("--help")
         self.assertEqual(status, 0)
-        for command in ("gnb", "ue", "drive", "demo", "model", "trace"):
+        for command in ("gnb", "ue", "drive", "demo", "model", "trace", "certs"):
             self.assertIn(f"  {command} ", out)
             status, text, err = run(command, "--help")
             self.assertEqual(status, 0, err)

@@ -19,28 +19,6 @@ HANDOVERS = 20
 
 
 class PingPong(ClusterTest):
-    def post(self, port, path, body):
-        status, text = http("POST", port, path, body)
-        self.assertIn(status, (200, 204), text)
-
-    def hand_over(self, source, target):
-        self.seq += 1
-        cells = {"source": CELLS[source], "target": CELLS[target]}
-        ports = list(self.gnbs.http.values())
-        self.post(
-            ports[source],
-            "/v1/predictions",
-            {"ue": "ue-1", "seq": self.seq, "serving": cells["source"], "target": cells["target"], "in_ms": 400, "valid_ms": 3000},
-        )
-        time.sleep(0.4)
-        event = {"ue": "ue-1", "seq": self.seq, "phase": "execution", **cells}
-        for port in (ports[source], ports[target], self.ue):
-            self.post(port, "/v1/handovers", event)
-        self.seq += 1
-        event = dict(event, seq=self.seq, phase="completed")
-        for port in (ports[source], ports[target]):
-            self.post(port, "/v1/handovers", event)
-
     def state(self, gnb):
         """Free slots, staged bytes, sessions that hold anything, descriptors, resident KiB."""
         metrics = http("GET", self.gnbs.http[gnb], "/metrics")[1]
@@ -60,7 +38,6 @@ class PingPong(ClusterTest):
     def test_twenty_handovers_to_and_fro_leave_nothing_behind(self):
         self.gnbs = self.cluster(CELLS, engine=ENGINE, flags=["--goodput-mbps=50", "--retain-s=1"])
         self.ue = self.gnbs.start_ue("ue-1", CELLS[0])
-        self.seq = 0
         # One short session first, so that what is allocated once is there.
         warm = Stream(self.ue, dict(REQUEST, messages=prompt(12), stream=True, max_tokens=20))
         warm.start()
@@ -73,7 +50,7 @@ class PingPong(ClusterTest):
         stream.start()
         wait_for(lambda: stream.times, 60, "the first token")
         for i in range(HANDOVERS):
-            self.hand_over(i % 2, 1 - i % 2)
+            self.gnbs.hand_over("ue-1", self.ue, 2 * i + 1, CELLS[i % 2], CELLS[1 - i % 2])
             time.sleep(0.5)
         stream.join(timeout=90)
         self.assertEqual(stream.errors, [])

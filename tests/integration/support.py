@@ -104,9 +104,9 @@ class Program:
 
 
 class Cluster:
-    """gNBs gnb-a, gnb-b, ..., one for each of `cells`, that know each other."""
+    """gNBs gnb-a, gnb-b, ..., one for each of `cells`, that know each other. `flags_of(name)`: further flags."""
 
-    def __init__(self, cells, engine="fake", flags=()):
+    def __init__(self, cells, engine="fake", flags=(), flags_of=lambda name: []):
         self.folder = tempfile.mkdtemp(prefix="pallas-test-")
         self.programs = []
         self.cells = {cell: f"gnb-{chr(ord('a') + i)}" for i, cell in enumerate(cells)}
@@ -116,6 +116,7 @@ class Cluster:
         self.peer = dict(zip(self.names, ports[1::2]))
         self.engine = engine
         self.flags = list(flags)
+        self.flags_of = flags_of
         self.gnbs = {}
         try:
             for name in self.names:
@@ -136,7 +137,7 @@ class Cluster:
         args += [f"--peer-listen=127.0.0.1:{self.peer[name]}", "--cell-size-m=100", "--cell-offset-m=50", "--slots=3"]
         args += [f"--peer={other}=127.0.0.1:{self.peer[other]}" for other in self.names if other != name]
         args += [f"--cell={cell}={gnb}" for cell, gnb in self.cells.items()]
-        self.gnbs[name] = self.start(name, *args, *self.flags)
+        self.gnbs[name] = self.start(name, *args, *self.flags, *self.flags_of(name))
 
     def map_flags(self):
         """--gnb and --cell of `pallas ue` and `pallas drive`."""
@@ -154,6 +155,24 @@ class Cluster:
         return self.start(
             "drive", "drive", f"--ue={ue}", f"--ue-endpoint=127.0.0.1:{ue_port}", "--cell-offset=50", *self.map_flags(), *args
         )
+
+    def hand_over(self, ue, ue_port, seq, source, target):
+        """The UE moves between two cells, foretold 0.4 s before. Uses up `seq` and the number after it."""
+
+        def post(port, path, body):
+            status, text = http("POST", port, path, body)
+            if status not in (200, 204):
+                raise AssertionError(f"{path}: {status} {text}")
+
+        ports = [self.http[self.cells[cell]] for cell in (source, target)]
+        prediction = {"ue": ue, "seq": seq, "serving": source, "target": target, "in_ms": 400, "valid_ms": 3000}
+        post(ports[0], "/v1/predictions", prediction)
+        time.sleep(0.4)
+        event = {"ue": ue, "seq": seq, "phase": "execution", "source": source, "target": target}
+        for port in (*ports, ue_port):
+            post(port, "/v1/handovers", event)
+        for port in ports:
+            post(port, "/v1/handovers", dict(event, seq=seq + 1, phase="completed"))
 
     def reports(self, session=None):
         found = []

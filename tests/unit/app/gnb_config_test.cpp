@@ -65,6 +65,18 @@ INSTANTIATE_TEST_SUITE_P(
         BadField{"http_listen", [](GnbConfig& c) { c.http_listen = "127.example.org:80"; }},
         BadField{"peer_listen", [](GnbConfig& c) { c.peer_listen = "10.0.0.1:7080"; }},
         BadField{"peer_listen", [](GnbConfig& c) { c.peer_listen = c.http_listen; }},
+        BadField{"peer_listen",
+                 [](GnbConfig& c) {
+                   c.peer_listen = "0.0.0.0:7080";
+                   c.allow_remote = true;
+                 }},
+        BadField{"peer_key", [](GnbConfig& c) { c.peer_cert = "a.crt"; }},
+        BadField{"peer_cert",
+                 [](GnbConfig& c) {
+                   c.peer_key = "a.key";
+                   c.peer_ca = "ca.crt";
+                 }},
+        BadField{"peers.gnb-c", [](GnbConfig& c) { c.peers[NodeId("gnb-c")] = "10.0.0.1:7080"; }},
         BadField{"peers", [](GnbConfig& c) { c.peers[NodeId("b c")] = "127.0.0.1:1"; }},
         BadField{"peers.gnb-a", [](GnbConfig& c) { c.peers[NodeId("gnb-a")] = "127.0.0.1:1"; }},
         BadField{"peers.gnb-c", [](GnbConfig& c) { c.peers[NodeId("gnb-c")] = "127.0.0.1:0"; }},
@@ -118,6 +130,25 @@ TEST(GnbConfig, other_addresses_than_loopback_need_consent) {
   config.http_listen = "0.0.0.0:8080";
   EXPECT_FALSE(check(config));
   config.allow_remote = true;
+  EXPECT_TRUE(check(config));
+}
+
+TEST(GnbConfig, peers_elsewhere_need_tls_or_consent_in_words) {
+  GnbConfig config = good();
+  config.peer_listen = "0.0.0.0:7080";
+  config.peers[NodeId("gnb-c")] = "10.0.0.1:7080";
+  config.allow_remote = true;
+  const auto refused = check(config);
+  ASSERT_FALSE(refused);
+  for (const char* word : {"0.0.0.0", "peer_cert", "pallas certs", "insecure_peers"}) {
+    EXPECT_NE(refused.error().message.find(word), std::string::npos) << refused.error().message;
+  }
+  config.insecure_peers = true;
+  EXPECT_TRUE(check(config));
+  config.insecure_peers = false;
+  config.peer_cert = "a.crt";
+  config.peer_key = "a.key";
+  config.peer_ca = "ca.crt";
   EXPECT_TRUE(check(config));
 }
 
