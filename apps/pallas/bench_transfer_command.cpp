@@ -16,6 +16,7 @@
 #include "bench_transfer_options.h"
 #include "bench_transfer_output.h"
 #include "bench_transfer_pair.h"
+#include "certificate_folder.h"
 #include "commands.h"
 #include "experiment_files.h"
 #include "log_folder.h"
@@ -109,7 +110,13 @@ class Bench {
   Result<std::unique_ptr<TransferPair>> start_pair(const std::string& model_path) {
     TransferProgram program;
     program.before = {"bench", "transfer-end"};
-    program.after = {options_.engine, model_path, std::to_string(options_.context)};
+    const std::string certificates = logs_->path() + "/certificates";
+    CertificateOrder order;
+    order.folder = certificates;
+    order.names = {"source", "target"};
+    order.lifetime = std::chrono::hours(24);
+    if (const auto made = make_certificates(order); !made) return Failure(made.error());
+    program.after = {options_.engine, model_path, std::to_string(options_.context), certificates};
     return TransferPair::start({program, logs_->path(), "pallas", cores_});
   }
 
@@ -187,7 +194,7 @@ class Bench {
     if (!sample) return fail(sample.error().code, row.path + ": " + sample.error().message);
     row.samples.push_back(*sample);
     row.detail = pair.detail();
-    if (row.path != kPallasPath) return {};
+    if (!has_engines(row.path)) return {};
     const auto equal = pair.rows_equal();
     if (!equal) return Failure(equal.error());
     row.rows_equal = row.rows_equal.value_or(true) && *equal;

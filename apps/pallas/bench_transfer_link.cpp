@@ -26,7 +26,9 @@ class Engine;
 // The link of one pair of ends; both nodes know each other by these names.
 class LinkEnd final : public TransferEnd, private node::PeerEvents {
  public:
-  LinkEnd(Engine& engine, TransferRole role) : engine_(engine), role_(role) {}
+  // Without a folder of certificates the link is plain.
+  LinkEnd(Engine& engine, TransferRole role, std::string certificates)
+      : engine_(engine), role_(role), certificates_(std::move(certificates)) {}
   ~LinkEnd() override;
 
   Result<std::string> open(const TransferOrder& order) override;
@@ -57,6 +59,7 @@ class LinkEnd final : public TransferEnd, private node::PeerEvents {
 
   Engine& engine_;
   TransferRole role_;
+  std::string certificates_;
   NodeId source_{"source"}, target_{"target"};  // the smaller name dials
   std::unique_ptr<net::PeerLinks> links_;
   std::optional<Error> error_;
@@ -72,8 +75,12 @@ class LinkEnd final : public TransferEnd, private node::PeerEvents {
 
 class Engine final : public TransferEngine, private engine::EngineEvents {
  public:
-  explicit Engine(TokenPosition context)
-      : io_(1), work_(io_.get_executor()), clock_(io_), context_(context) {}
+  Engine(TokenPosition context, std::string certificates)
+      : io_(1),
+        work_(io_.get_executor()),
+        clock_(io_),
+        context_(context),
+        certificates_(std::move(certificates)) {}
   ~Engine() override { kit_ = {}; }
 
   Status start(TransferRole role, const TransferEngineConfig& config) {
@@ -113,8 +120,8 @@ class Engine final : public TransferEngine, private engine::EngineEvents {
     return fmt::format("{:016x}", sum);
   }
 
-  std::unique_ptr<TransferEnd> make_end() override {
-    auto end = std::make_unique<LinkEnd>(*this, role_);
+  std::unique_ptr<TransferEnd> make_end(bool tls) override {
+    auto end = std::make_unique<LinkEnd>(*this, role_, tls ? certificates_ : "");
     end_ = end.get();
     return end;
   }
@@ -175,6 +182,7 @@ class Engine final : public TransferEngine, private engine::EngineEvents {
   boost::asio::executor_work_guard<boost::asio::io_context::executor_type> work_;
   net::AsioClock clock_;
   TokenPosition context_;
+  std::string certificates_;
   TransferRole role_ = TransferRole::kSource;
   EngineKit kit_;
   engine::SlotId slot_;
@@ -202,6 +210,13 @@ Result<std::string> LinkEnd::open(const TransferOrder& order) {
     other.port = to->port;
   }
   config.peers.push_back(std::move(other));
+  if (!certificates_.empty()) {
+    const auto file = [this](const std::string& name) {
+      return tls::File{"certificates", certificates_ + "/" + name};
+    };
+    config.tls =
+        tls::Files{file(self().value + ".crt"), file(self().value + ".key"), file("ca.crt")};
+  }
   auto links = net::PeerLinks::create(engine_.io(), engine_.clock(), std::move(config));
   if (!links) return Failure(links.error());
   links_ = std::move(*links);
@@ -322,7 +337,7 @@ void LinkEnd::on_attached(TokenPosition front) {
 
 Result<std::unique_ptr<TransferEngine>> TransferEngine::start(TransferRole role,
                                                               const TransferEngineConfig& config) {
-  auto engine = std::make_unique<Engine>(config.context);
+  auto engine = std::make_unique<Engine>(config.context, config.certificates);
   if (auto status = engine->start(role, config); !status) return Failure(status.error());
   return std::unique_ptr<TransferEngine>(std::move(engine));
 }

@@ -16,6 +16,7 @@ struct TransferEngineConfig {
   std::string engine;  // "llama" or "fake"
   std::string model;   // a GGUF file
   TokenPosition context = 0;
+  std::string certificates;  // a folder with those of "source" and "target" (certificate_folder.h)
 };
 
 // An engine with one session: the source's is prefilled with `context` tokens, the target's empty.
@@ -30,8 +31,8 @@ class TransferEngine {
   virtual std::uint64_t bytes_per_token() const = 0;
   // Of all rows in the cache, in hex, from their XXH3. The session must be complete.
   virtual Result<std::string> rows_hash() = 0;
-  // Lives no longer than this.
-  virtual std::unique_ptr<TransferEnd> make_end() = 0;
+  // Lives no longer than this. `tls`: the peer link is under TLS.
+  virtual std::unique_ptr<TransferEnd> make_end(bool tls) = 0;
 };
 
 }  // namespace pallas::app

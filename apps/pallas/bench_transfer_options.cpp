@@ -53,10 +53,11 @@ const std::vector<TransferPath>& transfer_paths() {
       {"tcp", "a plain TCP stream"},
       {kYardstickPath, "TCP, XXH3 of each block at both ends"},
       {"tls", "TLS 1.3 (OpenSSL)"},
-      {"tls-xxh3", "TLS 1.3, XXH3 of each block at both ends"},
+      {kTlsYardstickPath, "TLS 1.3, XXH3 of each block at both ends"},
       {"nixl", "NIXL over UCX's TCP, both sides polling", true},
       {"nixl-thread", "NIXL over UCX's TCP, with its progress thread", true},
       {kPallasPath, "out of a KV cache, over a peer link, into a KV cache"},
+      {kPallasTlsPath, "the same over a peer link under TLS 1.3, certificates at both ends"},
   };
   return kAll;
 }

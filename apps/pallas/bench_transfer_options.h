@@ -20,7 +20,13 @@ struct TransferPath {
 const std::vector<TransferPath>& transfer_paths();
 
 inline constexpr std::string_view kPallasPath = "pallas";
+inline constexpr std::string_view kPallasTlsPath = "pallas-tls";
 inline constexpr std::string_view kYardstickPath = "tcp-xxh3";
+inline constexpr std::string_view kTlsYardstickPath = "tls-xxh3";
+// Whether both ends of the path have an engine's KV cache.
+inline bool has_engines(std::string_view path) {
+  return path == kPallasPath || path == kPallasTlsPath;
+}
 
 struct TransferOptions {
   std::vector<std::string> paths;  // empty: all

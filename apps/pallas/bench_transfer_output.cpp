@@ -60,9 +60,16 @@ std::vector<TransferFigures> transfer_figures(const std::vector<TransferRow>& ro
   }
   for (std::size_t i = 0; i < rows.size(); ++i) {
     for (std::size_t k = 0; k < rows.size(); ++k) {
-      if (rows[k].path != kYardstickPath || !same_setting(rows[i], rows[k])) continue;
-      all[i].speed_ratio = ratio(all[i].bytes_per_s, all[k].bytes_per_s);
-      all[i].cpu_ratio = ratio(all[i].cpu_s_per_gb, all[k].cpu_s_per_gb);
+      if (!same_setting(rows[i], rows[k])) continue;
+      const auto speed = ratio(all[i].bytes_per_s, all[k].bytes_per_s);
+      const auto cpu = ratio(all[i].cpu_s_per_gb, all[k].cpu_s_per_gb);
+      if (rows[k].path == kYardstickPath) {
+        all[i].speed_ratio = speed;
+        all[i].cpu_ratio = cpu;
+      } else if (rows[k].path == kTlsYardstickPath) {
+        all[i].tls_speed_ratio = speed;
+        all[i].tls_cpu_ratio = cpu;
+      }
     }
   }
   return all;
@@ -78,22 +85,23 @@ std::string transfer_table(const std::vector<TransferRow>& rows, const TransferS
       text += fmt::format("{}{}, blocks of {} tokens ({} bytes), {:.0f} MB a sample\n",
                           text.empty() ? "" : "\n", row.model, row.block_tokens, row.block_bytes,
                           static_cast<double>(row.bytes) / 1e6);
-      text += fmt::format("  {:<12}{:>7}{:>8}{:>11}{:>8}{:>9}{:>9}{:>4}  {}\n", "path", "GB/s",
-                          "/yard", "CPU s/GB", "/yard", "source", "target", "n", "");
+      text += fmt::format("  {:<12}{:>7}{:>8}{:>8}{:>11}{:>8}{:>8}{:>9}{:>9}{:>4}  {}\n", "path",
+                          "GB/s", "/yard", "/tls", "CPU s/GB", "/yard", "/tls", "source", "target",
+                          "n", "");
     }
-    auto line = fmt::format("  {:<12}{:>7}{:>8}{:>11}{:>8}{:>9}{:>9}{:>4}  {}", row.path,
-                            cell(f.bytes_per_s, 1e9), cell(f.speed_ratio), cell(f.cpu_s_per_gb),
-                            cell(f.cpu_ratio), cell(f.source_cpu_s_per_gb),
-                            cell(f.target_cpu_s_per_gb), row.samples.size(), note(row));
+    auto line = fmt::format("  {:<12}{:>7}{:>8}{:>8}{:>11}{:>8}{:>8}{:>9}{:>9}{:>4}  {}", row.path,
+                            cell(f.bytes_per_s, 1e9), cell(f.speed_ratio), cell(f.tls_speed_ratio),
+                            cell(f.cpu_s_per_gb), cell(f.cpu_ratio), cell(f.tls_cpu_ratio),
+                            cell(f.source_cpu_s_per_gb), cell(f.target_cpu_s_per_gb),
+                            row.samples.size(), note(row));
     line.erase(line.find_last_not_of(' ') + 1);
     text += line + "\n";
   }
   return text +
          fmt::format(
              "\nMedians; GB: 10^9 bytes. CPU: user and system time of both processes. /yard: "
-             "over {}.\nCongestion control of all: {}. {}. The peer link has no TLS yet, so "
-             "{} is to be\ncompared with the rows over plain TCP.\n",
-             kYardstickPath, scene.congestion_control, scene.cores, kPallasPath);
+             "over {}, /tls:\nover {}. Congestion control of all: {}. {}.\n",
+             kYardstickPath, kTlsYardstickPath, scene.congestion_control, scene.cores);
 }
 
 std::string transfer_json(const std::vector<TransferRow>& rows, const TransferScene& scene) {
@@ -116,6 +124,8 @@ std::string transfer_json(const std::vector<TransferRow>& rows, const TransferSc
         .member("target_cpu_s_per_gb", f.target_cpu_s_per_gb)
         .member("bytes_per_s_over_tcp_xxh3", f.speed_ratio)
         .member("cpu_over_tcp_xxh3", f.cpu_ratio)
+        .member("bytes_per_s_over_tls_xxh3", f.tls_speed_ratio)
+        .member("cpu_over_tls_xxh3", f.tls_cpu_ratio)
         .member("rows_equal", row.rows_equal)
         .member("congestion_control", scene.congestion_control)
         .member("cores", scene.cores)

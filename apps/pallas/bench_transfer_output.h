@@ -34,11 +34,12 @@ struct TransferScene {
   std::string cores;  // where the two processes ran, as a sentence
 };
 
-// Medians over the samples of a row; those of a ratio are of the row over the yardstick of the same
-// setting. None without samples.
+// Medians over the samples of a row; those of a ratio are of the row over a yardstick of the same
+// setting, the plain one or that with TLS. None without samples.
 struct TransferFigures {
   std::optional<double> bytes_per_s, cpu_s_per_gb, source_cpu_s_per_gb, target_cpu_s_per_gb;
   std::optional<double> speed_ratio, cpu_ratio;
+  std::optional<double> tls_speed_ratio, tls_cpu_ratio;
 };
 std::vector<TransferFigures> transfer_figures(const std::vector<TransferRow>& rows);
 

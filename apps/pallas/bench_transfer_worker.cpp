@@ -76,7 +76,7 @@ class Worker {
   }
 
   std::unique_ptr<TransferEnd> make_end(const std::string& path) {
-    if (path == kPallasPath) return engine_->make_end();
+    if (has_engines(path)) return engine_->make_end(path == kPallasTlsPath);
     if (path == "memcpy") return make_copy_end(role_, session_);
     return make_stream_end(role_, session_, path.starts_with("tls"), path.ends_with("xxh3"));
   }
@@ -120,12 +120,13 @@ class Worker {
 }  // namespace
 
 int bench_transfer_end_command(std::vector<std::string> args) {
-  if (args.size() != 5 || args[1].find_first_not_of("0123456789") != std::string::npos) {
+  if (args.size() != 6 || args[1].find_first_not_of("0123456789") != std::string::npos) {
     return kExitUsage;
   }
   const auto role = args[0] == "source" ? TransferRole::kSource : TransferRole::kTarget;
   Worker worker(role, LineChannel(std::stoi(args[1])));
-  TransferEngineConfig config{args[2], args[3], static_cast<TokenPosition>(std::stoul(args[4]))};
+  TransferEngineConfig config{args[2], args[3], static_cast<TokenPosition>(std::stoul(args[4])),
+                              args[5]};
   if (auto status = worker.run(config); !status) {
     (void)worker.answer({"error", {}, status.error().message});
     return kExitFailed;

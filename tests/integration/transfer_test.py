@@ -9,7 +9,7 @@ from support import run
 
 QUICK = ["--engine=fake", "--context=64", "--megabytes=1", "--plain"]
 NO_PYTHON = "/nonexistent/python"
-MEASURED = ["memcpy", "tcp", "tcp-xxh3", "tls", "tls-xxh3", "pallas"]
+MEASURED = ["memcpy", "tcp", "tcp-xxh3", "tls", "tls-xxh3", "pallas", "pallas-tls"]
 
 
 class BenchTransfer(unittest.TestCase):
@@ -26,7 +26,7 @@ class BenchTransfer(unittest.TestCase):
                 self.assertEqual(json.load(file), rows)
             with open(os.path.join(folder, "transfer.txt")) as file:
                 table = file.read()
-        self.assertEqual([row["block_tokens"] for row in rows], [16] * 8 + [64] * 8)
+        self.assertEqual([row["block_tokens"] for row in rows], [16] * 9 + [64] * 9)
         by_path = {}
         for row in rows:
             by_path.setdefault(row["path"], []).append(row)
@@ -40,7 +40,8 @@ class BenchTransfer(unittest.TestCase):
                     if path != "memcpy":  # a megabyte is copied faster than the system accounts for
                         self.assertGreater(row["cpu_s_per_gb"], 0)
                     self.assertGreater(row["bytes_per_s_over_tcp_xxh3"], 0)
-        for row in by_path["pallas"]:
+                    self.assertGreater(row["bytes_per_s_over_tls_xxh3"], 0)
+        for row in by_path["pallas"] + by_path["pallas-tls"]:
             self.assertIs(row["rows_equal"], True)
         for row in by_path["tls"]:
             self.assertIn("TLS_", row["detail"])
@@ -61,7 +62,7 @@ class BenchTransfer(unittest.TestCase):
             os.chmod(python, 0o755)
             out, _ = self.bench("--path=nixl,tcp-xxh3", "--block-tokens=16", "--repeat=1", python=python)
         self.assertIn("bench/nixl-requirements.txt", out)
-        self.assertRegex(out, r"tcp-xxh3 +[0-9.]+ +1.00")
+        self.assertRegex(out, r"tcp-xxh3 +[0-9.]+ +1.00 +-")
 
     def test_congestion_control_is_stated_and_the_same_for_all(self):
         with open("/proc/sys/net/ipv4/tcp_congestion_control") as file:

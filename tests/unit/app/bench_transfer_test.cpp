@@ -112,6 +112,17 @@ TEST(BenchTransfer, figures_are_medians_and_ratios_within_a_setting) {
   EXPECT_FALSE(figures[4].bytes_per_s || figures[4].speed_ratio || figures[4].cpu_s_per_gb);
 }
 
+TEST(BenchTransfer, tls_is_compared_with_tls_too) {
+  const auto figures =
+      transfer_figures({row("tcp-xxh3", 16, {{1, 0.5, 0.5}}), row("tls-xxh3", 16, {{2, 1, 1}}),
+                        row("pallas-tls", 16, {{4, 3, 3}}), row("pallas-tls", 64, {{4, 3, 3}})});
+  EXPECT_DOUBLE_EQ(*figures[2].speed_ratio, 0.25);
+  EXPECT_DOUBLE_EQ(*figures[2].tls_speed_ratio, 0.5);
+  EXPECT_DOUBLE_EQ(*figures[2].tls_cpu_ratio, 3);
+  EXPECT_DOUBLE_EQ(*figures[0].tls_speed_ratio, 2);
+  EXPECT_FALSE(figures[3].tls_speed_ratio || figures[3].tls_cpu_ratio) << "another setting";
+}
+
 TEST(BenchTransfer, a_table_has_a_heading_for_each_setting_and_says_what_is_missing) {
   auto missing = row("nixl", 64, {});
   missing.why_not = "not installed: do this";
