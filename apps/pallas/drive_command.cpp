@@ -15,6 +15,7 @@
 #include "http/json_writer.h"
 #include "http_feed.h"
 #include "net/asio_clock.h"
+#include "operator_access.h"
 #include "trip.h"
 
 namespace pallas::app {
@@ -36,7 +37,7 @@ struct Options {
   TripOptions trip;
   double cell_size = 100, cell_offset = 0;
   std::vector<std::string> gnbs, cells;
-  std::string ue, ue_endpoint;
+  std::string ue, ue_endpoint, gnb_ca, operator_key_file;
   double hz = 2;
   double interruption_ms = 0;
   bool oracle = false, dry_run = false, json = false;
@@ -47,6 +48,7 @@ struct Setup {
   DriverOptions driver;
   std::map<NodeId, ue::Address> gnbs;
   std::optional<ue::Address> ue_endpoint;
+  ue::HttpAccess access;
 };
 
 Result<std::pair<std::string, std::string>> split(const std::string& flag,
@@ -105,6 +107,9 @@ Result<Setup> prepare(const Options& options) {
                                      std::chrono::system_clock::now().time_since_epoch())
                                      .count());
   if (auto status = read_map(options, setup); !status) return Failure(status.error());
+  auto access = operator_access(options.gnb_ca, options.operator_key_file);
+  if (!access) return Failure(access.error());
+  setup.access = std::move(*access);
   if (!options.ue_endpoint.empty()) {
     const auto at = ue::parse_address(options.ue_endpoint);
     if (!at) return fail(Errc::kInvalidArgument, "--ue-endpoint: " + at.error().message);
@@ -162,7 +167,7 @@ int drive(const Options& options) {
   }
   boost::asio::io_context io(1);
   net::AsioClock clock(io);
-  HttpFeed feed(io, setup->gnbs, setup->ue_endpoint);
+  HttpFeed feed(io, setup->gnbs, setup->ue_endpoint, setup->access);
   Driver driver(clock, feed, setup->trip, setup->driver);
   boost::asio::signal_set signals(io, SIGINT, SIGTERM);
   bool interrupted = false;
@@ -199,7 +204,13 @@ int drive_command(std::vector<std::string> args) {
       ->check(CLI::Range(1.0, 1e7));
   app.add_option("--cell-offset", options.cell_offset, "Where a cell begins in x and y, m")
       ->capture_default_str();
-  app.add_option("--gnb", options.gnbs, "NAME=HOST:PORT: HTTP interface of a gNB (repeatable)");
+  app.add_option(
+      "--gnb", options.gnbs,
+      "NAME=HOST:PORT: where a gNB takes the RAN feed, https:// before HOST if under TLS "
+      "(repeatable)");
+  app.add_option("--gnb-ca", options.gnb_ca, "PEM file: the authority behind https:// addresses");
+  app.add_option("--operator-key-file", options.operator_key_file,
+                 "Its first line is the key that the gNBs want of operators");
   app.add_option("--cell", options.cells, "CELL=GNB: which gNB serves a cell (repeatable)");
   app.add_option("--ue", options.ue, "The UE's name at the gNBs; default: ue-<vehicle>");
   app.add_option("--ue-endpoint", options.ue_endpoint,

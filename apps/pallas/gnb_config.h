@@ -25,12 +25,18 @@ struct GnbConfig {
   // Where it listens: "host:port", port 0 for any free one.
   std::string http_listen = "127.0.0.1:8080";
   std::string peer_listen = "127.0.0.1:7080";
-  bool allow_remote = false;            // http_listen may be another address than loopback
+  std::string operator_listen;          // for RAN feed, views and figures; empty: at http_listen
+  bool allow_remote = false;            // both may be other addresses without TLS and keys
   std::map<NodeId, std::string> peers;  // name -> "host:port" of its peer_listen
 
   // PEM files; all three or none. With them peer links are under TLS 1.3.
   std::string peer_cert, peer_key, peer_ca;
   bool insecure_peers = false;  // without them, peers may be on other addresses than loopback
+
+  // PEM files, both or none. With them http_listen and operator_listen are under TLS 1.3.
+  std::string api_cert, api_key;
+  std::string api_keys_file;      // lines `TENANT KEY`; empty: clients need no key
+  std::string operator_key_file;  // its first line; empty: operators need no key
 
   // The cells that its own predictor knows: squares, or the nearest of these sites.
   double cell_size_m = 100;
@@ -96,6 +102,9 @@ bool is_node_name(const std::string& text);
 // Whether peer links are under TLS.
 inline bool has_peer_tls(const GnbConfig& config) {
   return !config.peer_cert.empty();
+}
+inline bool has_api_tls(const GnbConfig& config) {
+  return !config.api_cert.empty();
 }
 
 }  // namespace pallas::app

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <initializer_list>
 #include <set>
+#include <utility>
 
 #include "gnb_config.h"
 #include "plan/scheme.h"
@@ -16,12 +18,55 @@ Failure wrong(const std::string& field, const std::string& why) {
   return fail(Errc::kInvalidConfig, field + ": " + why);
 }
 
-Status check_http_listen(const GnbConfig& config) {
+// Settings that go together: all of them or none.
+Status check_together(std::initializer_list<std::pair<const char*, const std::string&>> files,
+                      const char* rule) {
+  const bool any = std::any_of(files.begin(), files.end(),
+                               [](const auto& file) { return !file.second.empty(); });
+  for (const auto& [field, path] : files) {
+    if (any && path.empty()) return wrong(field, std::string("is missing: ") + rule);
+  }
+  return {};
+}
+
+// Who may reach the HTTP interfaces from elsewhere, and what he then needs.
+Status check_http(const GnbConfig& config) {
   const auto at = parse_host_port(config.http_listen, "http_listen");
   if (!at) return Failure(at.error());
-  if (config.allow_remote || is_loopback(at->host)) return {};
-  return wrong("http_listen",
-               "'" + at->host + "' is not a loopback address; allow_remote permits it");
+  if (auto s = check_together({{"api_cert", config.api_cert}, {"api_key", config.api_key}},
+                              "api_cert and api_key go together");
+      !s) {
+    return s;
+  }
+  const bool own_listener = !config.operator_listen.empty();
+  if (!config.api_keys_file.empty() && !own_listener && config.operator_key_file.empty()) {
+    return wrong("api_keys_file",
+                 "leaves no operator: give operator_listen or operator_key_file, too");
+  }
+  const bool secure = has_api_tls(config) && !config.api_keys_file.empty() && own_listener;
+  if (!config.allow_remote && !secure && !is_loopback(at->host)) {
+    return wrong("http_listen", "'" + at->host +
+                                    "' is not a loopback address: give api_cert, api_key, "
+                                    "api_keys_file and operator_listen, or allow_remote where "
+                                    "nobody else can reach that network");
+  }
+  if (!own_listener) return {};
+  const auto there = parse_host_port(config.operator_listen, "operator_listen");
+  if (!there) return Failure(there.error());
+  const bool secure_there = has_api_tls(config) && !config.operator_key_file.empty();
+  if (!config.allow_remote && !secure_there && !is_loopback(there->host)) {
+    return wrong("operator_listen", "'" + there->host +
+                                        "' is not a loopback address: give api_cert, api_key and "
+                                        "operator_key_file, or allow_remote where nobody else can "
+                                        "reach that network");
+  }
+  for (const auto& [field, other] : {std::pair{"http_listen", config.http_listen},
+                                     std::pair{"peer_listen", config.peer_listen}}) {
+    if (other == config.operator_listen && !other.ends_with(":0")) {
+      return wrong("operator_listen", std::string("must differ from ") + field);
+    }
+  }
+  return {};
 }
 
 // Sessions, with their prompts, go between peers: not in the clear over a network.
@@ -33,22 +78,15 @@ Status check_peer_host(const GnbConfig& config, const std::string& field, const 
                           "reach that network");
 }
 
-Status check_peer_files(const GnbConfig& config) {
-  const std::pair<const char*, const std::string&> files[] = {
-      {"peer_cert", config.peer_cert}, {"peer_key", config.peer_key}, {"peer_ca", config.peer_ca}};
-  const auto given = std::count_if(std::begin(files), std::end(files),
-                                   [](const auto& file) { return !file.second.empty(); });
-  for (const auto& [field, path] : files) {
-    if (given > 0 && path.empty()) {
-      return wrong(field, "is missing: peer_cert, peer_key and peer_ca go together");
-    }
-  }
-  return {};
-}
-
 Status check_addresses(const GnbConfig& config) {
-  if (auto s = check_http_listen(config); !s) return s;
-  if (auto s = check_peer_files(config); !s) return s;
+  if (auto s = check_http(config); !s) return s;
+  if (auto s = check_together({{"peer_cert", config.peer_cert},
+                               {"peer_key", config.peer_key},
+                               {"peer_ca", config.peer_ca}},
+                              "peer_cert, peer_key and peer_ca go together");
+      !s) {
+    return s;
+  }
   const auto peer_at = parse_host_port(config.peer_listen, "peer_listen");
   if (!peer_at) return Failure(peer_at.error());
   if (auto s = check_peer_host(config, "peer_listen", peer_at->host); !s) return s;

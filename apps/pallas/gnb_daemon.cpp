@@ -22,6 +22,7 @@
 #include "net/peer_links.h"
 #include "node/node.h"
 #include "tls/credentials.h"
+#include "ue/ue_settings.h"
 
 namespace pallas::app {
 namespace {
@@ -141,6 +142,10 @@ tls::Files peer_files(const GnbConfig& config) {
       {"peer_cert", config.peer_cert}, {"peer_key", config.peer_key}, {"peer_ca", config.peer_ca}};
 }
 
+tls::Files api_files(const GnbConfig& config) {
+  return {{"api_cert", config.api_cert}, {"api_key", config.api_key}, {"", ""}};
+}
+
 // Numeric, as sockets want it.
 std::string numeric(const std::string& host) {
   return host == "localhost" ? "127.0.0.1" : host;
@@ -224,12 +229,15 @@ wire::Compatibility to_wire(const engine::CompatibilityRecord& r) {
           r.instruction_set, r.engine_build,   r.threads,        r.flash_attention};
 }
 
-void print_ready(const GnbConfig& config, std::uint16_t http_port, std::uint16_t peer_port,
+void print_ready(const GnbConfig& config, const http::Server& server, std::uint16_t peer_port,
                  bool json) {
   const auto address = [](const std::string& listen, std::uint16_t port) {
     return listen.substr(0, listen.rfind(':')) + ":" + std::to_string(port);
   };
-  const std::string http = address(config.http_listen, http_port);
+  const std::string http = address(config.http_listen, server.port());
+  const auto operators_port = server.operators_port();
+  const std::string operators =
+      operators_port ? address(config.operator_listen, *operators_port) : "";
   const std::string peer = address(config.peer_listen, peer_port);
   if (json) {
     http::JsonWriter line;
@@ -237,14 +245,48 @@ void print_ready(const GnbConfig& config, std::uint16_t http_port, std::uint16_t
         .member("ready", true)
         .member("name", config.node.name.value)
         .member("http", http)
-        .member("peer", peer)
-        .end_object();
+        .member("peer", peer);
+    if (operators_port) line.member("operators", operators);
+    line.end_object();
     std::printf("%s\n", line.take().c_str());
   } else {
-    std::printf("ready name=%s http=%s peer=%s\n", config.node.name.value.c_str(), http.c_str(),
-                peer.c_str());
+    std::printf("ready name=%s http=%s peer=%s%s\n", config.node.name.value.c_str(), http.c_str(),
+                peer.c_str(), operators_port ? (" operators=" + operators).c_str() : "");
   }
   std::fflush(stdout);
+}
+
+// Reads what has to be read, so that a mistake is known early.
+Result<http::ServerOptions> server_options(const GnbConfig& config, const HostPort& at, Log& log) {
+  http::ServerOptions options;
+  options.address = numeric(at.host);
+  options.port = at.port;
+  options.log = [&log](const std::string& line) { log.write(LogLevel::kInfo, "HTTP: " + line); };
+  if (!config.operator_listen.empty()) {
+    const auto there = parse_host_port(config.operator_listen, "operator_listen");
+    if (!there) return Failure(there.error());
+    options.operators = http::ListenOptions{numeric(there->host), there->port};
+    if (auto free = check_can_listen("operator_listen", options.operators->address, there->port);
+        !free) {
+      return Failure(free.error());
+    }
+  }
+  if (has_api_tls(config)) {
+    options.tls = api_files(config);
+    if (const auto good = tls::Credentials::load(*options.tls, ""); !good) {
+      return Failure(good.error());
+    }
+  }
+  if (!config.api_keys_file.empty()) {
+    options.keys = tls::File{"api_keys_file", config.api_keys_file};
+    if (const auto good = http::read_keys(*options.keys); !good) return Failure(good.error());
+  }
+  if (!config.operator_key_file.empty()) {
+    auto key = ue::read_key_file("operator_key_file", config.operator_key_file);
+    if (!key) return Failure(key.error());
+    options.api.operator_key = std::move(*key);
+  }
+  return options;
 }
 
 }  // namespace
@@ -258,15 +300,17 @@ Status run_gnb(const GnbConfig& config, bool json) {
   if (!http_at) return Failure(http_at.error());
   const auto peer_at = parse_host_port(config.peer_listen, "peer_listen");
   if (!peer_at) return Failure(peer_at.error());
+  // Before the model, which may take minutes to load.
   for (const auto& [setting, at] :
        {std::pair("http_listen", *http_at), {"peer_listen", *peer_at}}) {
     if (auto free = check_can_listen(setting, numeric(at.host), at.port); !free) return free;
   }
-  // Before the model, which may take minutes to load.
   if (has_peer_tls(config)) {
     const auto good = tls::Credentials::load(peer_files(config), config.node.name.value);
     if (!good) return Failure(good.error());
   }
+  auto http_options = server_options(config, *http_at, **log);
+  if (!http_options) return Failure(http_options.error());
 
   boost::asio::io_context io(1);
   net::AsioClock clock(io);
@@ -280,11 +324,8 @@ Status run_gnb(const GnbConfig& config, bool json) {
   auto links = net::PeerLinks::create(io, clock, std::move(*links_settings));
   if (!links) return Failure(links.error());
 
-  http::ServerOptions http_options;
-  http_options.address = numeric(http_at->host);
-  http_options.port = http_at->port;
-  auto server = http::Server::create(io, clock, *kit->text, std::move(http_options));
-  if (!server) return fail(server.error().code, "http_listen: " + server.error().message);
+  auto server = http::Server::create(io, clock, *kit->text, std::move(*http_options));
+  if (!server) return Failure(server.error());
 
   node::Node node(
       config.node,
@@ -308,7 +349,7 @@ Status run_gnb(const GnbConfig& config, bool json) {
                  {"scheme", config.node.scheme},
                  {"slots", std::to_string(info.slots)},
                  {"context", std::to_string(info.context_tokens)}});
-  print_ready(config, (*server)->port(), (*links)->port(), json);
+  print_ready(config, **server, (*links)->port(), json);
   io.run();
 
   // The clients first: the node hears of their end while everything it may call still stands.

@@ -55,10 +55,10 @@ std::string to_json(const mobility::HandoverEvent& event) {
 }
 
 HttpFeed::HttpFeed(boost::asio::io_context& io, const std::map<NodeId, ue::Address>& gnbs,
-                   std::optional<ue::Address> ue_endpoint)
-    : client_(io, ue::HttpTimeouts{}) {
-  for (const auto& [name, at] : gnbs) gnbs_[name] = Queue{name.value, at, {}, false};
-  if (ue_endpoint) ue_ = Queue{"the UE", *ue_endpoint, {}, false};
+                   std::optional<ue::Address> ue_endpoint, ue::HttpAccess access)
+    : client_(io, ue::HttpTimeouts{}, std::move(access)), ue_client_(io, ue::HttpTimeouts{}) {
+  for (const auto& [name, at] : gnbs) gnbs_.emplace(name, Queue{name.value, at, &client_});
+  if (ue_endpoint) ue_ = Queue{"the UE", *ue_endpoint, &ue_client_};
 }
 
 void HttpFeed::post(Queue& queue, const char* path, std::string body, bool newest_only) {
@@ -75,19 +75,19 @@ void HttpFeed::next(Queue& queue) {
   auto entry = std::move(queue.waiting.front());
   queue.waiting.pop_front();
   queue.busy = true;
-  client_.fetch(queue.at, {"POST", entry.path, {}, std::move(entry.body)},
-                [this, &queue, path = entry.path](Result<ue::HttpReply> answer) {
-                  queue.busy = false;
-                  if (!answer || answer->status / 100 != 2) {
-                    if (failures_.count++ == 0) {
-                      failures_.first =
-                          std::string(path) + " at " + queue.who + ": " +
-                          (answer ? "HTTP " + std::to_string(answer->status) + " " + answer->body
-                                  : answer.error().message);
-                    }
-                  }
-                  next(queue);
-                });
+  queue.client->fetch(queue.at, {"POST", entry.path, {}, std::move(entry.body)},
+                      [this, &queue, path = entry.path](Result<ue::HttpReply> answer) {
+                        queue.busy = false;
+                        if (!answer || answer->status / 100 != 2) {
+                          if (failures_.count++ == 0) {
+                            failures_.first = std::string(path) + " at " + queue.who + ": " +
+                                              (answer ? "HTTP " + std::to_string(answer->status) +
+                                                            " " + answer->body
+                                                      : answer.error().message);
+                          }
+                        }
+                        next(queue);
+                      });
 }
 
 void HttpFeed::position(const NodeId& gnb, const mobility::PositionReport& report) {

@@ -20,8 +20,9 @@ std::string to_json(const mobility::HandoverEvent& event);
 class HttpFeed : public RanFeed {
  public:
   // `ue_endpoint`: where POST /v1/handovers tells a UE about its radio; none: it is told otherwise.
+  // `access`: to the gNBs; the UE's endpoint wants none.
   HttpFeed(boost::asio::io_context& io, const std::map<NodeId, ue::Address>& gnbs,
-           std::optional<ue::Address> ue_endpoint);
+           std::optional<ue::Address> ue_endpoint, ue::HttpAccess access = {});
 
   void position(const NodeId& gnb, const mobility::PositionReport& report) override;
   void prediction(const NodeId& gnb, const mobility::Prediction& prediction) override;
@@ -44,7 +45,8 @@ class HttpFeed : public RanFeed {
     };
     std::string who;
     ue::Address at;
-    std::deque<Entry> waiting;
+    ue::GnbClient* client;
+    std::deque<Entry> waiting = {};
     bool busy = false;
   };
 
@@ -54,7 +56,7 @@ class HttpFeed : public RanFeed {
   std::map<NodeId, Queue> gnbs_;
   std::optional<Queue> ue_;
   Failures failures_;
-  ue::GnbClient client_;  // last: its handlers refer to the above
+  ue::GnbClient client_, ue_client_;  // last: their handlers refer to the above
 };
 
 }  // namespace pallas::app

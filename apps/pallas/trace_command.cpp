@@ -11,6 +11,7 @@
 #include "commands.h"
 #include "event_loop.h"
 #include "gzip_file.h"
+#include "operator_access.h"
 #include "trace_output.h"
 #include "trace_reports.h"
 #include "ue/gnb_client.h"
@@ -34,7 +35,7 @@ constexpr Duration kPatience = std::chrono::seconds(10);
 struct Options {
   std::string handover;
   std::vector<std::string> gnbs, reports;
-  std::string ue, out;
+  std::string ue, out, gnb_ca, operator_key_file;
   bool table = false;
 };
 
@@ -72,15 +73,19 @@ Status take(std::vector<TraceReport>& all, const std::string& where, const std::
   return {};
 }
 
-Status ask(std::vector<Asked>& asked, const HandoverName& name, std::vector<TraceReport>& all) {
+Status ask(const Options& options, std::vector<Asked>& asked, const HandoverName& name,
+           std::vector<TraceReport>& all) {
   if (asked.empty()) return {};
+  const auto access = operator_access(options.gnb_ca, options.operator_key_file);
+  if (!access) return Failure(access.error());
   boost::asio::io_context io(1);
   EventLoop loop(io);
-  ue::GnbClient client(io, ue::HttpTimeouts{});
+  ue::GnbClient gnbs(io, ue::HttpTimeouts{}, *access), ues(io, ue::HttpTimeouts{});
   std::size_t waiting = asked.size();
   std::string target = "/v1/handovers";
   if (!name.session.value.empty()) target += "?session=" + name.session.value;
   for (auto& one : asked) {
+    auto& client = one.flag.starts_with("--ue") ? ues : gnbs;
     client.fetch(one.at, {"GET", target, {}, ""}, [&](Result<ue::HttpReply> reply) {
       one.reply = std::move(reply);
       --waiting;
@@ -131,7 +136,7 @@ Status trace(const Options& options) {
     if (!text) return fail(text.error().code, "--report: " + text.error().message);
     if (auto s = take(all, "--report " + file, *text); !s) return s;
   }
-  if (auto s = ask(*asked, *name, all); !s) return s;
+  if (auto s = ask(options, *asked, *name, all); !s) return s;
   const auto handover = choose_handover(all, *name);
   if (!handover) return Failure(handover.error());
 
@@ -163,6 +168,9 @@ int trace_command(std::vector<std::string> args) {
       ->required();
   app.add_option("--gnb", options.gnbs,
                  "HOST:PORT of a gNB's HTTP interface (repeatable); source and target are needed");
+  app.add_option("--gnb-ca", options.gnb_ca, "PEM file: the authority behind https:// addresses");
+  app.add_option("--operator-key-file", options.operator_key_file,
+                 "Its first line is the key that the gNBs want of operators");
   app.add_option("--ue", options.ue, "HOST:PORT of the endpoint of `pallas ue`, for the UE's side");
   app.add_option("--report", options.reports,
                  "Report of `pallas demo --report`, or saved answers of GET /v1/handovers "

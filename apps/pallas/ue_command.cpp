@@ -51,7 +51,7 @@ ue.toml:
 )";
 
 struct Options {
-  std::string config, listen, ue, cell_now;
+  std::string config, listen, ue, cell_now, gnb_ca, api_key_file;
   std::vector<std::string> gnbs, cells;
   bool allow_remote = false, chat = false, json = false, dry_run = false;
   ue::ChatOptions conversation;
@@ -84,6 +84,8 @@ Result<ue::UeSettings> read_settings(const Options& options) {
   if (!options.listen.empty()) settings.listen = options.listen;
   if (!options.ue.empty()) settings.ue = options.ue;
   if (!options.cell_now.empty()) settings.cell_now = options.cell_now;
+  if (!options.gnb_ca.empty()) settings.gnb_ca = options.gnb_ca;
+  if (!options.api_key_file.empty()) settings.api_key_file = options.api_key_file;
   if (auto status = read_pairs("--gnb", options.gnbs, settings.gnbs); !status) {
     return Failure(status.error());
   }
@@ -240,7 +242,12 @@ int ue_command(std::vector<std::string> args) {
   app.add_option("--listen", options.listen,
                  "HOST:PORT of the local endpoint (default 127.0.0.1:8090; port 0: a free one)");
   app.add_option("--ue", options.ue, "This UE's name in the RAN feed of the gNBs");
-  app.add_option("--gnb", options.gnbs, "NAME=HOST:PORT: HTTP interface of a gNB (repeatable)");
+  app.add_option("--gnb", options.gnbs,
+                 "NAME=HOST:PORT: HTTP interface of a gNB, https:// before HOST if under TLS "
+                 "(repeatable)");
+  app.add_option("--gnb-ca", options.gnb_ca, "PEM file: the authority behind https:// addresses");
+  app.add_option("--api-key-file", options.api_key_file,
+                 "Its first line is the key that the gNBs want");
   app.add_option("--cell", options.cells,
                  "CELL=GNB: which gNB serves a cell (repeatable; default: each gNB is a cell)");
   app.add_option("--cell-now", options.cell_now,

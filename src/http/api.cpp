@@ -56,8 +56,16 @@ Parsed<UeId> ue_of(const HttpRequest& request) {
                                  "Pallas-UE", "invalid_value", std::nullopt});
 }
 
-std::string token_of(const HttpRequest& request) {
-  return std::string(request.header("Pallas-Resume-Token").value_or(""));
+bool offers(Audience listener, Audience route) {
+  return listener == Audience::kEverybody || route == Audience::kEverybody || listener == route;
+}
+
+ApiError unauthorized(const std::string& what) {
+  return {401, what, "", "unauthorized", std::nullopt};
+}
+
+bool is_token(const std::string& text) {
+  return !text.empty() && text.size() <= wire::kMaxNameBytes;
 }
 
 ApiError no_such_session() {
@@ -78,36 +86,40 @@ Api::Api(const engine::TextCodec& text, Clock& clock, ApiOptions options, Post p
       started_unix_s_(options_.unix_time()) {}
 
 const std::vector<Api::Route>& Api::routes() {
+  constexpr auto kClients = Audience::kClients, kOperators = Audience::kOperators,
+                 kEverybody = Audience::kEverybody;
   static const std::vector<Route> kRoutes = {
-      {"POST", "/v1/chat/completions", &Api::chat},
-      {"POST", "/v1/completions", &Api::completions},
-      {"GET", "/v1/models", &Api::models},
-      {"GET", "/v1/models/*", &Api::model},
-      {"POST", "/v1/sessions/*/attach", &Api::attach},
-      {"GET", "/v1/sessions/*/events", &Api::events},
-      {"DELETE", "/v1/sessions/*", &Api::stop},
-      {"GET", "/v1/sessions", &Api::sessions},
-      {"POST", "/v1/predictions", &Api::prediction},
-      {"POST", "/v1/handovers", &Api::handover},
-      {"GET", "/v1/handovers", &Api::handovers},
-      {"POST", "/v1/positions", &Api::position},
-      {"GET", "/v1/engine", &Api::engine},
-      {"GET", "/health", &Api::health, false},
-      {"GET", "/metrics", &Api::metrics, false},
+      {"POST", "/v1/chat/completions", &Api::chat, kClients},
+      {"POST", "/v1/completions", &Api::completions, kClients},
+      {"GET", "/v1/models", &Api::models, kClients},
+      {"GET", "/v1/models/*", &Api::model, kClients},
+      {"POST", "/v1/sessions/*/attach", &Api::attach, kClients},
+      {"GET", "/v1/sessions/*/events", &Api::events, kClients},
+      {"DELETE", "/v1/sessions/*", &Api::stop, kEverybody},
+      {"GET", "/v1/sessions", &Api::sessions, kOperators},
+      {"POST", "/v1/predictions", &Api::prediction, kOperators},
+      {"POST", "/v1/handovers", &Api::handover, kOperators},
+      {"GET", "/v1/handovers", &Api::handovers, kOperators},
+      {"POST", "/v1/positions", &Api::position, kOperators},
+      {"GET", "/v1/engine", &Api::engine, kOperators},
+      {"GET", "/health", &Api::health, kEverybody, false},
+      {"GET", "/metrics", &Api::metrics, kOperators, false},
   };
   return kRoutes;
 }
 
-Api::Answer Api::handle(const HttpRequest& request, Responder& responder) {
+Api::Answer Api::handle(const HttpRequest& request, Responder& responder, Audience audience) {
   std::string allowed;
   for (const auto& route : routes()) {
+    if (!offers(audience, route.audience)) continue;
     auto captured = match(route.pattern, request.path);
     if (!captured) continue;
     if (route.method != request.method) {
       allowed += (allowed.empty() ? "" : ", ") + std::string(route.method);
       continue;
     }
-    const Call call{request, responder, std::move(*captured)};
+    Call call{request, responder, std::move(*captured), audience, "", "", ""};
+    if (const auto error = admit(route, call)) return refuse(call, *error);
     if (route.needs_node && backend_ == nullptr) {
       return refuse(call, {503, "The gNB is starting.", "", "not_ready", std::nullopt});
     }
@@ -128,8 +140,43 @@ void Api::on_disconnected(node::StreamId stream) {
   if (streams_.abandon(stream) && backend_ != nullptr) backend_->on_stream_closed(stream);
 }
 
+// --- who calls ---
+
+bool Api::is_operator(const HttpRequest& request, Audience audience) const {
+  if (audience == Audience::kClients) return false;
+  if (options_.operator_key.empty()) return audience == Audience::kOperators || !options_.keys;
+  const auto header = request.header("Authorization");
+  const auto key = header ? bearer_key(*header) : std::nullopt;
+  return key && equal_secrets(*key, options_.operator_key);
+}
+
+std::string Api::node_token(std::string_view tenant, const std::string& shown) const {
+  return options_.keys && !shown.empty() ? bind_token(tenant, shown) : shown;
+}
+
+std::optional<ApiError> Api::admit(const Route& route, Call& call) const {
+  const bool by_operator =
+      route.audience != Audience::kClients && is_operator(call.request, call.audience);
+  if (route.audience == Audience::kOperators && !by_operator) {
+    return unauthorized("Give the operator's key.");
+  }
+  call.shown_token = std::string(call.request.header("Pallas-Resume-Token").value_or(""));
+  call.token = call.shown_token;
+  // Health is nobody's secret.
+  if (by_operator || !options_.keys || !route.needs_node) return std::nullopt;
+  const auto header = call.request.header("Authorization");
+  const auto key = header ? bearer_key(*header) : std::nullopt;
+  auto tenant = key ? options_.keys->tenant_of(*key) : std::nullopt;
+  if (!tenant) return unauthorized("Give an API key: 'Authorization: Bearer KEY'.");
+  call.tenant = std::move(*tenant);
+  call.token = node_token(call.tenant, call.shown_token);
+  return std::nullopt;
+}
+
 Api::Answer Api::refuse(const Call& call, const ApiError& error) {
-  call.responder.respond(error_response(error));
+  auto response = error_response(error);
+  if (error.status == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
+  call.responder.respond(std::move(response));
   return std::nullopt;
 }
 
@@ -158,6 +205,9 @@ Api::Answer Api::generate(const Call& call, Endpoint endpoint) {
   open.params.ue = std::move(*ue);
   // A client that waits for the whole answer has nothing to resume from.
   open.resumable = parsed->stream && wants_resume(call.request);
+  const auto shown = open.params;  // what the client is told
+  open.params.resume_token = node_token(call.tenant, shown.resume_token);
+  if (options_.keys) open.params.tenant = call.tenant;
   const auto params = open.params;
   const auto session = open.session;
   const auto prompt_tokens = static_cast<TokenPosition>(open.prompt.size());
@@ -174,7 +224,7 @@ Api::Answer Api::generate(const Call& call, Endpoint endpoint) {
   if (resumable) {
     const auto known = backend_->describe(session, params.resume_token);
     first = session_event({session, backend_->config().name, known ? known->epoch : Epoch(1),
-                           &params, prompt_tokens, backend_->compatibility()});
+                           &shown, prompt_tokens, backend_->compatibility()});
   }
   streams_.go_live(stream, face, first + role_event(face));
   return stream;
@@ -198,18 +248,16 @@ Api::Answer Api::model(const Call& call) {
 
 // --- sessions ---
 
-std::optional<std::pair<StreamFace, std::string>> Api::opening(const SessionId& session,
-                                                               const std::string& token,
-                                                               Epoch epoch,
-                                                               TokenIndex next_index) const {
-  const auto known = backend_->describe(session, token);
+std::optional<std::pair<StreamFace, std::string>> Api::opening(const Pending& pending) const {
+  auto known = backend_->describe(pending.session, pending.token);
   if (!known) return std::nullopt;
   auto face = face_of(known->params, true);
-  SessionAnnouncement announcement{
-      session,        backend_->config().name, std::max(epoch, known->epoch),
-      &known->params, known->prompt_tokens,    backend_->compatibility()};
+  known->params.resume_token = pending.shown_token;
+  const SessionAnnouncement announcement{
+      pending.session, backend_->config().name, std::max(pending.epoch, known->epoch),
+      &known->params,  known->prompt_tokens,    backend_->compatibility()};
   auto first = session_event(announcement);
-  if (next_index == 0) first += role_event(face);
+  if (pending.next_index == 0) first += role_event(face);
   return std::pair{std::move(face), std::move(first)};
 }
 
@@ -225,26 +273,28 @@ ApiError Api::session_error(const Error& error, const SessionId& session,
 }
 
 Api::Answer Api::attach(const Call& call) {
-  const auto token = token_of(call.request);
-  if (!is_session_id(call.captured) || token.empty()) return refuse(call, no_such_session());
-  if (token.size() > wire::kMaxNameBytes) return refuse(call, no_such_session());
+  if (!is_token(call.shown_token) || !is_session_id(call.captured)) {
+    return refuse(call, no_such_session());
+  }
   auto ue = ue_of(call.request);
   if (!ue) return refuse(call, ue.error());
-  auto parsed = parse_attach(call.request.body, SessionId(call.captured), token,
+  auto parsed = parse_attach(call.request.body, SessionId(call.captured), call.token,
                              backend_->compatibility(), parser_context());
   if (!parsed) return refuse(call, parsed.error());
-  if (parsed->context) parsed->context->params.ue = std::move(*ue);
+  if (parsed->context) {
+    parsed->context->params.ue = std::move(*ue);
+    if (options_.keys) parsed->context->params.tenant = call.tenant;
+  }
   return attach_at(call, std::move(*parsed));
 }
 
 Api::Answer Api::events(const Call& call) {
-  const auto token = token_of(call.request);
-  if (!is_session_id(call.captured) || token.empty() || token.size() > wire::kMaxNameBytes) {
+  if (!is_token(call.shown_token) || !is_session_id(call.captured)) {
     return refuse(call, no_such_session());
   }
   node::AttachRequest attach;
   attach.session = SessionId(call.captured);
-  attach.resume_token = token;
+  attach.resume_token = call.token;
   Epoch last;
   if (const auto text = call.request.header("Last-Event-ID"); text && !text->empty()) {
     const auto id = parse_event_id(*text);
@@ -264,7 +314,7 @@ Api::Answer Api::events(const Call& call) {
     }
   } else {
     if (last == Epoch()) {
-      if (const auto known = backend_->describe(attach.session, token)) last = known->epoch;
+      if (const auto known = backend_->describe(attach.session, call.token)) last = known->epoch;
     }
     attach.epoch = Epoch(last.value + 1);
   }
@@ -276,13 +326,14 @@ Api::Answer Api::events(const Call& call) {
 }
 
 Api::Answer Api::attach_at(const Call& call, node::AttachRequest request) {
-  const Pending pending{request.session, request.resume_token, request.epoch, request.next_index};
+  const Pending pending{request.session, request.resume_token, call.shown_token, request.epoch,
+                        request.next_index};
   const auto stream = streams_.begin(call.responder, Streams::Shape::kEvents);
   if (const auto attached = backend_->attach(std::move(request), stream); !attached) {
     streams_.drop(stream);
     return refuse(call, session_error(attached.error(), pending.session, pending.token));
   }
-  if (auto start = opening(pending.session, pending.token, pending.epoch, pending.next_index)) {
+  if (auto start = opening(pending)) {
     streams_.go_live(stream, std::move(start->first), start->second);
   } else {
     pending_.emplace(stream, pending);
@@ -296,8 +347,7 @@ void Api::resolve(node::StreamId stream) {
   if (backend_ == nullptr || it == pending_.end() || !streams_.is_open(stream)) return;
   const Pending pending = it->second;
   const auto waiting = streams_.waiting(stream);
-  if (auto start = opening(pending.session, pending.token, pending.epoch, pending.next_index);
-      start && waiting != Streams::Waiting::kFailure) {
+  if (auto start = opening(pending); start && waiting != Streams::Waiting::kFailure) {
     pending_.erase(it);
     streams_.go_live(stream, std::move(start->first), start->second);
     return;
@@ -326,11 +376,9 @@ void Api::resolve(node::StreamId stream) {
 }
 
 Api::Answer Api::stop(const Call& call) {
-  const auto token = token_of(call.request);
   if (!is_session_id(call.captured)) return refuse(call, no_such_session());
-  if (token.empty() && !is_operator(call.request)) {
-    return refuse(call, {401, "Give the session's Pallas-Resume-Token or the operator's key.", "",
-                         "unauthorized", std::nullopt});
+  if (call.shown_token.empty() && !is_operator(call.request, call.audience)) {
+    return refuse(call, unauthorized("Give the session's Pallas-Resume-Token."));
   }
   std::string last_node(call.request.header("Pallas-Last-Node").value_or(""));
   if (last_node.empty()) last_node = call.request.parameter("last_node").value_or("");
@@ -339,8 +387,8 @@ Api::Answer Api::stop(const Call& call) {
                          "invalid_value", std::nullopt});
   }
   const SessionId session(call.captured);
-  if (const auto stopped = backend_->stop(session, token, NodeId(last_node)); !stopped) {
-    return refuse(call, session_error(stopped.error(), session, token));
+  if (const auto stopped = backend_->stop(session, call.token, NodeId(last_node)); !stopped) {
+    return refuse(call, session_error(stopped.error(), session, call.token));
   }
   call.responder.respond(json_response("{\"id\":\"" + call.captured + "\",\"deleted\":true}"));
   return std::nullopt;
@@ -386,26 +434,12 @@ Api::Answer Api::position(const Call& call) {
 
 // --- operator ---
 
-bool Api::is_operator(const HttpRequest& request) const {
-  if (options_.operator_key.empty()) return true;
-  const auto header = request.header("Authorization");
-  static constexpr std::string_view kScheme = "Bearer ";
-  return header && header->starts_with(kScheme) &&
-         equal_secrets(header->substr(kScheme.size()), options_.operator_key);
-}
-
 Api::Answer Api::sessions(const Call& call) {
-  if (!is_operator(call.request)) {
-    return refuse(call, {401, "Give the operator's key.", "", "unauthorized", std::nullopt});
-  }
   call.responder.respond(json_response(sessions_json(backend_->sessions())));
   return std::nullopt;
 }
 
 Api::Answer Api::handovers(const Call& call) {
-  if (!is_operator(call.request)) {
-    return refuse(call, {401, "Give the operator's key.", "", "unauthorized", std::nullopt});
-  }
   const auto session = call.request.parameter("session").value_or("");
   call.responder.respond(json_response(
       handovers_json(backend_->handovers(), backend_->departures(), session, options_.anchor())));
@@ -413,9 +447,6 @@ Api::Answer Api::handovers(const Call& call) {
 }
 
 Api::Answer Api::engine(const Call& call) {
-  if (!is_operator(call.request)) {
-    return refuse(call, {401, "Give the operator's key.", "", "unauthorized", std::nullopt});
-  }
   call.responder.respond(json_response(engine_json(backend_->engine_info())));
   return std::nullopt;
 }

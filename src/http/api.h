@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "engine/engine.h"
+#include "http/api_keys.h"
 #include "http/backend.h"
 #include "http/message.h"
 #include "http/metrics.h"
@@ -21,11 +22,17 @@
 
 namespace pallas::http {
 
+// Whom a listener is for.
+enum class Audience : std::uint8_t { kClients, kOperators, kEverybody };
+
 struct ApiOptions {
   double ran_messages_per_second = 200;  // of one UE at most; 0: no limit
-  // When set, GET of sessions and handovers and DELETE without a resume token need
+  // When set, the RAN feed, views and figures, and DELETE without a resume token, need
   // "Authorization: Bearer <key>".
   std::string operator_key;
+  // Who may use the OpenAI API, and whose sessions they are. None: everybody, in nobody's name;
+  // then a listener for everybody without an operator's key takes everybody for the operator, too.
+  std::optional<ApiKeys> keys;
   std::function<std::uint64_t()> random;    // 64 unpredictable bits; ids and tokens come from it
   std::function<std::int64_t()> unix_time;  // the wall clock, for `created` only
   std::function<ClockAnchor()> anchor = read_clock_anchor;  // for reports
@@ -45,9 +52,13 @@ class Api {
   node::UeLink& ue_link() { return streams_; }
   HttpStats& stats() { return stats_; }
 
+  // New keys count from the next request on.
+  void set_keys(ApiKeys keys) { options_.keys = std::move(keys); }
   // Answers through `responder`, at once or later; a stream means later, and whoever owns the
-  // responder calls on_disconnected() when the client goes before the answer's end.
-  std::optional<node::StreamId> handle(const HttpRequest& request, Responder& responder);
+  // responder calls on_disconnected() when the client goes before the answer's end. `audience` is
+  // that of the listener: other routes do not exist there.
+  std::optional<node::StreamId> handle(const HttpRequest& request, Responder& responder,
+                                       Audience audience = Audience::kEverybody);
   void on_disconnected(node::StreamId stream);
 
  private:
@@ -55,15 +66,26 @@ class Api {
     const HttpRequest& request;
     Responder& responder;
     std::string captured;  // what stood in the place of '*'
+    Audience audience;     // of the listener
+    std::string tenant;    // by the key; "" where there are no keys
+    // The resume token that the client showed, and what the node knows it by.
+    std::string shown_token, token;
   };
   using Answer = std::optional<node::StreamId>;
   using Handler = Answer (Api::*)(const Call&);
   struct Route {
     std::string_view method, pattern;
     Handler handler;
+    Audience audience;
     bool needs_node = true;
   };
   static const std::vector<Route>& routes();
+  struct Pending {
+    SessionId session;
+    std::string token, shown_token;
+    Epoch epoch;
+    TokenIndex next_index = 0;
+  };
 
   Answer chat(const Call& call) { return generate(call, Endpoint::kChat); }
   Answer completions(const Call& call) { return generate(call, Endpoint::kCompletions); }
@@ -84,25 +106,19 @@ class Api {
 
   Answer attach_at(const Call& call, node::AttachRequest request);
   // What an attached stream needs before its first event; none while the node does not know it.
-  std::optional<std::pair<StreamFace, std::string>> opening(const SessionId& session,
-                                                            const std::string& token, Epoch epoch,
-                                                            TokenIndex next_index) const;
+  std::optional<std::pair<StreamFace, std::string>> opening(const Pending& pending) const;
   ApiError session_error(const Error& error, const SessionId& session,
                          const std::string& token) const;
   void resolve(node::StreamId stream);
-  bool is_operator(const HttpRequest& request) const;
+  bool is_operator(const HttpRequest& request, Audience audience) const;
+  // Finds out who calls; an answer when that may not be.
+  std::optional<ApiError> admit(const Route& route, Call& call) const;
+  std::string node_token(std::string_view tenant, const std::string& shown) const;
   ParserContext parser_context() const;
   Answer refuse(const Call& call, const ApiError& error);
   template <class Event>
   Answer take_ran(const Call& call, tl::expected<Event, Problem> event,
                   Status (Backend::*take)(const Event&));
-
-  struct Pending {
-    SessionId session;
-    std::string token;
-    Epoch epoch;
-    TokenIndex next_index = 0;
-  };
 
   const engine::TextCodec& text_;
   Clock& clock_;

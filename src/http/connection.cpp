@@ -5,6 +5,7 @@
 
 #include <array>
 #include <boost/asio/buffer.hpp>
+#include <boost/asio/ssl/error.hpp>
 #include <charconv>
 
 namespace pallas::http {
@@ -45,26 +46,47 @@ void split_target(std::string_view target, HttpRequest& out) {
 
 }  // namespace
 
-Connection::Connection(asio::ip::tcp::socket socket, ConnectionHost& host)
-    : socket_(std::move(socket)),
+Connection::Connection(asio::ip::tcp::socket socket, ConnectionHost& host, Audience audience,
+                       SSL* tls)
+    : stream_(std::move(socket)),
       host_(&host),
+      audience_(audience),
       read_timer_(host.clock()),
       write_timer_(host.clock()) {
   error_code ignored;
-  socket_.non_blocking(true, ignored);
-  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
-  socket_.set_option(asio::socket_base::send_buffer_size(kSendBufferBytes), ignored);
-  ::setsockopt(socket_.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &kUnacknowledgedMs,
+  auto& raw = stream_.socket();
+  raw.non_blocking(true, ignored);
+  raw.set_option(asio::ip::tcp::no_delay(true), ignored);
+  raw.set_option(asio::socket_base::send_buffer_size(kSendBufferBytes), ignored);
+  ::setsockopt(raw.native_handle(), IPPROTO_TCP, TCP_USER_TIMEOUT, &kUnacknowledgedMs,
                sizeof kUnacknowledgedMs);
+  if (tls != nullptr) stream_.secure(tls);
 }
 
 void Connection::start() {
   reset_parser();
+  if (stream_.is_secure()) return shake_hands();
   watch_reading(false);
   read();
 }
 
+// A client that does not come through is no client: nothing is said to it but TLS's own alert.
+void Connection::shake_hands() {
+  read_timer_.arm(host_->options().request_timeout, [this] {
+    const auto self = shared_from_this();
+    ++host_->api().stats().timeouts;
+    cut();
+  });
+  stream_.handshake(true, [self = shared_from_this()](const error_code& error) {
+    if (self->state_ == State::kClosed) return;
+    if (error) return self->cut();
+    self->watch_reading(false);
+    self->read();
+  });
+}
+
 void Connection::start_refusing() {
+  if (stream_.is_secure()) return cut();
   state_ = State::kAnswering;
   read();
   respond(error_response(
@@ -82,11 +104,11 @@ void Connection::cut() {
   read_timer_.cancel();
   write_timer_.cancel();
   error_code ignored;
-  socket_.close(ignored);
+  stream_.socket().close(ignored);
   // Not now: this may run inside a call of the node. The connection stays until then.
   host_->post([self = shared_from_this()] {
     if (self->host_ == nullptr) return;
-    if (self->stream_) self->host_->api().on_disconnected(*std::exchange(self->stream_, {}));
+    if (self->events_) self->host_->api().on_disconnected(*std::exchange(self->events_, {}));
     self->host_->on_closed(*self);
   });
 }
@@ -96,7 +118,7 @@ void Connection::cut() {
 void Connection::read() {
   if (reading_ || state_ == State::kClosed) return;
   reading_ = true;
-  socket_.async_read_some(asio::buffer(arriving_),
+  stream_.async_read_some(asio::buffer(arriving_),
                           [self = shared_from_this()](const error_code& error, std::size_t bytes) {
                             self->reading_ = false;
                             if (self->state_ != State::kClosed) self->on_read(error, bytes);
@@ -104,7 +126,9 @@ void Connection::read() {
 }
 
 void Connection::on_read(const error_code& error, std::size_t bytes) {
-  if (error == asio::error::eof) return on_end_of_input();
+  if (error == asio::error::eof || error == asio::ssl::error::stream_truncated) {
+    return on_end_of_input();
+  }
   if (error) return cut();
   input_.append(arriving_.data(), bytes);
   switch (state_) {
@@ -128,7 +152,7 @@ void Connection::on_read(const error_code& error, std::size_t bytes) {
 void Connection::on_end_of_input() {
   // Who closes while its answer is being made has gone; who closes after it may still be reading.
   const bool writing = !writing_.empty() || !queue_.empty();
-  if (stream_ || !writing) return cut();
+  if (events_ || !writing) return cut();
   close_when_written_ = true;
 }
 
@@ -214,8 +238,8 @@ void Connection::dispatch() {
   reset_parser();
   ++host_->api().stats().requests;
   // A stream that ended within the call has answered already; what remains is an old number.
-  const auto stream = host_->api().handle(request, *this);
-  if (state_ == State::kAnswering || state_ == State::kClosed) stream_ = stream;
+  const auto stream = host_->api().handle(request, *this, audience_);
+  if (state_ == State::kAnswering || state_ == State::kClosed) events_ = stream;
 }
 
 void Connection::watch_reading(bool begun) {
@@ -297,7 +321,7 @@ void Connection::write_some() {
     cut();
   });
   // The first attempt is made within this call, so a token is on its way before it returns.
-  socket_.async_write_some(asio::buffer(writing_) + written_,
+  stream_.async_write_some(asio::buffer(writing_) + written_,
                            [self = shared_from_this()](const error_code& error, std::size_t bytes) {
                              if (self->state_ != State::kClosed) self->on_written(error, bytes);
                            });
@@ -314,12 +338,12 @@ void Connection::on_written(const error_code& error, std::size_t bytes) {
   if (state_ == State::kDraining) {
     // Closing with input unread would take the answer back from the client: first end our side.
     error_code ignored;
-    socket_.shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
+    stream_.socket().shutdown(asio::ip::tcp::socket::shutdown_send, ignored);
   }
 }
 
 void Connection::finish_answer() {
-  stream_.reset();
+  events_.reset();
   if (!keep_alive_) return drain();
   state_ = State::kReading;
   watch_reading(false);

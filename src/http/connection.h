@@ -1,6 +1,8 @@
 #pragma once
 // One client connection. Includes Asio and Beast: for server.cpp and connection.cpp only.
 //
+// Under TLS the handshake comes first, in READING, within the time of a request.
+//
 //   READING --request whole--> ANSWERING --answer out, keep-alive--> READING
 //      |                           | answer out, close
 //      | bad request, answered     v
@@ -18,6 +20,7 @@
 #include <optional>
 #include <string>
 
+#include "http/secure_stream.h"
 #include "http/server.h"
 
 namespace pallas::http {
@@ -37,7 +40,9 @@ class ConnectionHost {
 
 class Connection : public Responder, public std::enable_shared_from_this<Connection> {
  public:
-  Connection(boost::asio::ip::tcp::socket socket, ConnectionHost& host);
+  // `audience` is that of the listener. With `tls` the connection is under TLS; takes it over.
+  Connection(boost::asio::ip::tcp::socket socket, ConnectionHost& host, Audience audience,
+             SSL* tls);
   ~Connection() override = default;
 
   void start();
@@ -57,6 +62,7 @@ class Connection : public Responder, public std::enable_shared_from_this<Connect
   enum class State { kReading, kAnswering, kDraining, kClosed };
   using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
+  void shake_hands();
   void read();
   void on_read(const boost::system::error_code& error, std::size_t bytes);
   void on_end_of_input();
@@ -75,8 +81,9 @@ class Connection : public Responder, public std::enable_shared_from_this<Connect
   void watch_reading(bool begun);
   void on_timeout();
 
-  boost::asio::ip::tcp::socket socket_;
+  SecureStream stream_;
   ConnectionHost* host_;
+  const Audience audience_;
   Timer read_timer_;
   Timer write_timer_;
   State state_ = State::kReading;
@@ -86,7 +93,7 @@ class Connection : public Responder, public std::enable_shared_from_this<Connect
   std::string queue_;        // to be written next
   std::string writing_;      // being written
   std::size_t written_ = 0;  // of writing_
-  std::optional<node::StreamId> stream_;
+  std::optional<node::StreamId> events_;
   std::size_t drained_bytes_ = 0;
   bool reading_ = false;  // a read is under way
   bool header_checked_ = false;

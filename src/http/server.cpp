@@ -35,36 +35,36 @@ class Server::Impl : public ConnectionHost, public std::enable_shared_from_this<
       : io_(io),
         clock_(clock),
         options_(std::move(options)),
-        acceptor_(io),
-        accept_pause_(clock),
+        watch_({options_.keys ? options_.keys->path : ""}),
+        refresh_timer_(clock),
         api_(text, clock, options_.api, [this](std::function<void()> task) { post(task); }) {}
 
-  Status listen() {
-    error_code error;
-    const auto host = options_.address == "localhost" ? "127.0.0.1" : options_.address;
-    const auto address = asio::ip::make_address(host, error);
-    if (error) {
-      return fail(Errc::kInvalidConfig, "http address '" + options_.address + "' is no IP address");
+  Status open() {
+    if (options_.tls) {
+      auto loaded = tls::Credentials::load(*options_.tls, "");
+      if (!loaded) return Failure(loaded.error());
+      credentials_ = std::move(*loaded);
     }
-    const tcp::endpoint endpoint(address, options_.port);
-    const auto name = options_.address + ":" + std::to_string(options_.port);
-    acceptor_.open(endpoint.protocol(), error);
-    if (!error) acceptor_.set_option(tcp::acceptor::reuse_address(true), error);
-    if (!error) acceptor_.bind(endpoint, error);
-    if (!error) acceptor_.listen(asio::socket_base::max_listen_connections, error);
-    if (error == asio::error::address_in_use) {
-      return fail(Errc::kAlreadyExists, "http port " + name + " is in use");
+    if (options_.keys) {
+      auto keys = read_keys(*options_.keys);
+      if (!keys) return Failure(keys.error());
+      api_.set_keys(std::move(*keys));
     }
-    if (error) return fail(Errc::kIo, "http port " + name + ": " + error.message());
-    port_ = acceptor_.local_endpoint(error).port();
-    accept();
+    const auto audience = options_.operators ? Audience::kClients : Audience::kEverybody;
+    if (auto s = listen({options_.address, options_.port}, audience); !s) return s;
+    if (options_.operators) {
+      if (auto s = listen(*options_.operators, Audience::kOperators); !s) return s;
+    }
+    if (options_.tls || options_.keys) look_again();
     return {};
   }
 
   void stop_accepting() {
-    accept_pause_.cancel();
-    error_code ignored;
-    acceptor_.close(ignored);
+    for (const auto& listener : listeners_) {
+      listener->pause.cancel();
+      error_code ignored;
+      listener->acceptor.close(ignored);
+    }
   }
 
   void close_all() {
@@ -75,6 +75,7 @@ class Server::Impl : public ConnectionHost, public std::enable_shared_from_this<
   // For the end of the server: nothing of it is used after this.
   void leave_all() {
     stop_accepting();
+    refresh_timer_.cancel();
     for (const auto& [key, connection] : connections_) connection->leave();
     connections_.clear();
   }
@@ -93,45 +94,111 @@ class Server::Impl : public ConnectionHost, public std::enable_shared_from_this<
     api_.stats().connections_open = connections_.size();
   }
 
-  std::uint16_t port() const { return port_; }
-
- private:
-  void accept() {
-    acceptor_.async_accept([weak = weak_from_this()](const error_code& error, tcp::socket socket) {
-      if (const auto self = weak.lock()) self->on_accepted(error, std::move(socket));
-    });
+  std::uint16_t port() const { return listeners_.front()->port; }
+  std::optional<std::uint16_t> operators_port() const {
+    if (listeners_.size() < 2) return std::nullopt;
+    return listeners_.back()->port;
   }
 
-  void on_accepted(const error_code& error, tcp::socket socket) {
-    if (!acceptor_.is_open()) return;
+ private:
+  struct Listening {
+    Listening(asio::io_context& io, Clock& clock, Audience whom)
+        : acceptor(io), pause(clock), audience(whom) {}
+    tcp::acceptor acceptor;
+    Timer pause;
+    Audience audience;
+    std::uint16_t port = 0;
+  };
+
+  Status listen(const ListenOptions& at, Audience audience) {
+    error_code error;
+    const auto host = at.address == "localhost" ? "127.0.0.1" : at.address;
+    const auto address = asio::ip::make_address(host, error);
+    if (error) {
+      return fail(Errc::kInvalidConfig, "http address '" + at.address + "' is no IP address");
+    }
+    const tcp::endpoint endpoint(address, at.port);
+    const auto name = at.address + ":" + std::to_string(at.port);
+    auto listener = std::make_unique<Listening>(io_, clock_, audience);
+    auto& acceptor = listener->acceptor;
+    acceptor.open(endpoint.protocol(), error);
+    if (!error) acceptor.set_option(tcp::acceptor::reuse_address(true), error);
+    if (!error) acceptor.bind(endpoint, error);
+    if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+    if (error == asio::error::address_in_use) {
+      return fail(Errc::kAlreadyExists, "http port " + name + " is in use");
+    }
+    if (error) return fail(Errc::kIo, "http port " + name + ": " + error.message());
+    listener->port = acceptor.local_endpoint(error).port();
+    listeners_.push_back(std::move(listener));
+    accept(*listeners_.back());
+    return {};
+  }
+
+  // A listener stays as long as the server.
+  void accept(Listening& at) {
+    at.acceptor.async_accept(
+        [weak = weak_from_this(), &at](const error_code& error, tcp::socket socket) {
+          if (const auto self = weak.lock()) self->on_accepted(at, error, std::move(socket));
+        });
+  }
+
+  void on_accepted(Listening& at, const error_code& error, tcp::socket socket) {
+    if (!at.acceptor.is_open()) return;
     if (error) {
       // Out of descriptors, as a rule: trying again at once would spin.
-      accept_pause_.arm(kAcceptPause, [this] { accept(); });
+      at.pause.arm(kAcceptPause, [this, &at] { accept(at); });
       return;
     }
     const bool full = connections_.size() >= options_.max_connections;
     ++(full ? api_.stats().connections_refused : api_.stats().connections_accepted);
     if (connections_.size() < options_.max_connections + kRefusalsAtOnce) {
-      auto connection = std::make_shared<Connection>(std::move(socket), *this);
-      auto& taken = *connection;
-      connections_.emplace(&taken, std::move(connection));
-      api_.stats().connections_open = connections_.size();
-      if (full) {
-        taken.start_refusing();
-      } else {
-        taken.start();
-      }
+      take(std::move(socket), at.audience, full);
     }
-    accept();
+    accept(at);
+  }
+
+  void take(tcp::socket socket, Audience audience, bool full) {
+    SSL* const tls = credentials_ ? SSL_new(credentials_->context()) : nullptr;
+    if (credentials_ && tls == nullptr) return;  // without memory; never in the clear instead
+    auto connection = std::make_shared<Connection>(std::move(socket), *this, audience, tls);
+    auto& taken = *connection;
+    connections_.emplace(&taken, std::move(connection));
+    api_.stats().connections_open = connections_.size();
+    if (full) {
+      taken.start_refusing();
+    } else {
+      taken.start();
+    }
+  }
+
+  void log(const std::string& line) const {
+    if (options_.log) options_.log(line);
+  }
+
+  void look_again() {
+    if (credentials_) {
+      const auto changed = credentials_->refresh();
+      if (!changed) log("certificates stay as they were: " + changed.error().message);
+      if (changed && *changed) log("certificates were read again; new connections use them");
+    }
+    if (options_.keys && watch_.changed()) {
+      auto keys = read_keys(*options_.keys);
+      if (keys) api_.set_keys(std::move(*keys));
+      log(keys ? "API keys were read again"
+               : "API keys stay as they were: " + keys.error().message);
+    }
+    refresh_timer_.arm(options_.refresh, [this] { look_again(); });
   }
 
   asio::io_context& io_;
   Clock& clock_;
   ServerOptions options_;
-  tcp::acceptor acceptor_;
-  Timer accept_pause_;
-  std::uint16_t port_ = 0;
+  tls::FileWatch watch_;  // of the keys
+  Timer refresh_timer_;
   Api api_;
+  std::unique_ptr<tls::Credentials> credentials_;
+  std::vector<std::unique_ptr<Listening>> listeners_;
   std::map<Connection*, std::shared_ptr<Connection>> connections_;
 };
 
@@ -141,7 +208,7 @@ Result<std::unique_ptr<Server>> Server::create(asio::io_context& io, Clock& cloc
   if (!options.api.random) options.api.random = system_random;
   if (!options.api.unix_time) options.api.unix_time = wall_clock_s;
   auto impl = std::make_shared<Impl>(io, clock, text, std::move(options));
-  if (auto listening = impl->listen(); !listening) return tl::unexpected(listening.error());
+  if (auto listening = impl->open(); !listening) return tl::unexpected(listening.error());
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
@@ -153,6 +220,9 @@ Server::~Server() {
 
 std::uint16_t Server::port() const {
   return impl_->port();
+}
+std::optional<std::uint16_t> Server::operators_port() const {
+  return impl_->operators_port();
 }
 node::UeLink& Server::ue_link() {
   return impl_->api().ue_link();

@@ -3,13 +3,16 @@
 // costs a bounded amount of memory and never delays another.
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "http/api.h"
+#include "tls/credentials.h"
 
 namespace boost::asio {
 class io_context;
@@ -17,10 +20,23 @@ class io_context;
 
 namespace pallas::http {
 
-struct ServerOptions {
+struct ListenOptions {
   std::string address = "127.0.0.1";  // an IP address or "localhost"
   std::uint16_t port = 0;             // 0: the system chooses
-  ApiOptions api;                     // random and unix_time: the system's where unset
+};
+
+struct ServerOptions {
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 0;
+  // A listener of the operators' own; then the first is for clients only.
+  std::optional<ListenOptions> operators;
+  // Certificate and key of all listeners, which are then under TLS 1.3; no certificate is asked of
+  // clients.
+  std::optional<tls::Files> tls;
+  std::optional<tls::File> keys;                // of clients, as ApiKeys has them; sets api.keys
+  Duration refresh{std::chrono::seconds(1)};    // how often these files are looked at
+  std::function<void(const std::string&)> log;  // a line for an operator; may be empty
+  ApiOptions api;                               // random and unix_time: the system's where unset
 
   std::size_t max_connections = 1024;
   std::size_t max_header_bytes = 16u << 10;
@@ -33,8 +49,9 @@ struct ServerOptions {
 
 class Server {
  public:
-  // Listens at once. kAlreadyExists when the port is in use, kInvalidConfig for the address; both
-  // name it. `clock` must run its timers on the thread of `io`. The server must go before `io`.
+  // Listens at once. kAlreadyExists when the port is in use, kInvalidConfig for the address or a
+  // file; all name it. `clock` must run its timers on the thread of `io`. The server must go before
+  // `io`.
   static Result<std::unique_ptr<Server>> create(boost::asio::io_context& io, Clock& clock,
                                                 const engine::TextCodec& text,
                                                 ServerOptions options);
@@ -43,6 +60,7 @@ class Server {
   Server& operator=(const Server&) = delete;
 
   std::uint16_t port() const;
+  std::optional<std::uint16_t> operators_port() const;
   // For the node's ports; valid as long as the server.
   node::UeLink& ue_link();
   // The node is made after the server, since it needs ue_link(). Null takes it away again.

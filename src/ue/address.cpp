@@ -11,6 +11,8 @@ std::string Address::text() const {
 
 Result<Address> parse_address(std::string_view text) {
   const std::string shown(text);
+  const bool tls = text.starts_with("https://");
+  if (tls) text.remove_prefix(8);
   if (text.starts_with("http://")) text.remove_prefix(7);
   if (text.ends_with('/')) text.remove_suffix(1);
   const std::size_t colon = text.rfind(':');
@@ -29,7 +31,7 @@ Result<Address> parse_address(std::string_view text) {
   if (host.find_first_of(" \t\r\n/@?#[]") != std::string_view::npos) {
     return bad("has a host with a character that no host name has");
   }
-  Address address{std::string(host), 0};
+  Address address{std::string(host), 0, tls};
   const char* end = digits.data() + digits.size();
   const auto [stop, error] = std::from_chars(digits.data(), end, address.port);
   if (digits.empty() || error != std::errc{} || stop != end) {

@@ -44,7 +44,7 @@ class Follower::Impl {
   Impl(boost::asio::io_context& io, Clock& time, FollowerConfig settings)
       : config(std::move(settings)),
         clock(time),
-        client(io, config.http),
+        client(io, config.http, config.access),
         cell(config.cell),
         gnb(config.cells.at(cell)) {}
 

@@ -28,6 +28,7 @@ struct FollowerConfig {
   CellId cell;                     // where the UE is at the start
   ClientConfig client;
   HttpTimeouts http;
+  HttpAccess access;
   std::size_t keep_ended = 16;  // ended sessions that report() still tells of
 };
 

@@ -11,6 +11,9 @@
 #include <map>
 #include <optional>
 
+#include "http/secure_stream.h"
+#include "tls/trust.h"
+
 namespace pallas::ue {
 namespace {
 
@@ -18,6 +21,7 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 using asio::ip::tcp;
 using boost::system::error_code;
+using pallas::http::SecureStream;
 
 constexpr std::size_t kMaxReplyBytes = 16u << 20;
 constexpr std::size_t kReadBytes = 16u << 10;
@@ -26,10 +30,14 @@ tcp::endpoint numeric_endpoint(const Address& address, error_code& ec) {
   return {asio::ip::make_address(address.host, ec), address.port};
 }
 
+std::unique_ptr<SecureStream> make_stream(asio::io_context& io) {
+  return std::make_unique<SecureStream>(tcp::socket(io));
+}
+
 // An idle connection, watched so that one which the gNB closed is not used.
 struct Warm {
-  explicit Warm(asio::io_context& io) : socket(io), resolver(io) {}
-  tcp::socket socket;
+  explicit Warm(asio::io_context& io) : stream(make_stream(io)), resolver(io) {}
+  std::unique_ptr<SecureStream> stream;
   tcp::resolver resolver;
   bool connected = false;
   bool dropped = false;  // taken or no longer wanted: handlers that still run do nothing
@@ -41,15 +49,20 @@ class GnbClient::Impl {
  public:
   class Request;
 
-  Impl(asio::io_context& context, HttpTimeouts limits) : io(context), timeouts(limits) {}
+  Impl(asio::io_context& context, HttpTimeouts limits, HttpAccess how)
+      : io(context), timeouts(limits), access(std::move(how)) {}
   ~Impl();
 
   Exchange add(std::shared_ptr<Request> request);
-  std::optional<tcp::socket> take_warm(const Address& gnb);
+  std::unique_ptr<SecureStream> take_warm(const Address& gnb);
+  // Puts a connected stream under TLS, if the gNB has https.
+  Status secure(SecureStream& stream, const Address& gnb);
   void drop_warm(const Address& gnb);
 
   asio::io_context& io;
   HttpTimeouts timeouts;
+  HttpAccess access;
+  std::unique_ptr<tls::Trust> trust;  // read when it is first needed
   std::map<Exchange, std::shared_ptr<Request>> requests;
   std::map<Address, std::shared_ptr<Warm>> warm;
   Counters counters;
@@ -67,7 +80,7 @@ class GnbClient::Impl::Request : public std::enable_shared_from_this<Request> {
         handlers_(std::move(handlers)),
         done_(std::move(done)),
         timeouts_(owner.timeouts),
-        socket_(owner.io),
+        stream_(make_stream(owner.io)),
         resolver_(owner.io),
         deadline_(owner.io) {
     message_.method(http::string_to_verb(request.method));
@@ -78,6 +91,9 @@ class GnbClient::Impl::Request : public std::enable_shared_from_this<Request> {
     message_.set(http::field::accept,
                  wants_stream() ? "text/event-stream, application/json" : "application/json");
     if (!request.body.empty()) message_.set(http::field::content_type, "application/json");
+    if (!owner.access.key.empty()) {
+      message_.set(http::field::authorization, "Bearer " + owner.access.key);
+    }
     for (const auto& [name, value] : request.headers) message_.set(name, value);
     message_.body() = request.body;
     message_.prepare_payload();
@@ -85,10 +101,10 @@ class GnbClient::Impl::Request : public std::enable_shared_from_this<Request> {
 
   void start(Exchange number) {
     number_ = number;
-    if (std::optional<tcp::socket> ready = owner_->take_warm(gnb_)) {
+    if (auto ready = owner_->take_warm(gnb_)) {
       over_warm_ = true;
-      socket_ = std::move(*ready);
-      asio::post(socket_.get_executor(), [self = shared_from_this()] { self->write(); });
+      stream_ = std::move(ready);
+      asio::post(stream_->get_executor(), [self = shared_from_this()] { self->write(); });
     } else {
       connect();
     }
@@ -111,8 +127,8 @@ class GnbClient::Impl::Request : public std::enable_shared_from_this<Request> {
     error_code ec;
     const tcp::endpoint endpoint = numeric_endpoint(gnb_, ec);
     if (!ec) {
-      socket_.async_connect(endpoint,
-                            [self = shared_from_this()](error_code e) { self->on_connected(e); });
+      stream_->socket().async_connect(
+          endpoint, [self = shared_from_this()](error_code e) { self->on_connected(e); });
       return;
     }
     resolver_.async_resolve(
@@ -121,7 +137,7 @@ class GnbClient::Impl::Request : public std::enable_shared_from_this<Request> {
           if (self->unwanted()) return;
           if (e) return self->give_up(Errc::kUnreachable, "its name is not known: " + e.message());
           asio::async_connect(
-              self->socket_, found,
+              self->stream_->socket(), found,
               [self](error_code failed, const tcp::endpoint&) { self->on_connected(failed); });
         });
   }
@@ -129,17 +145,32 @@ class GnbClient::Impl::Request : public std::enable_shared_from_this<Request> {
   void on_connected(error_code ec) {
     if (unwanted()) return;
     if (ec) return give_up(Errc::kUnreachable, "cannot connect: " + ec.message());
-    write();
+    if (Status ok = owner_->secure(*stream_, gnb_); !ok) {
+      return give_up(ok.error().code, ok.error().message);
+    }
+    if (!stream_->is_secure()) return write();
+    stream_->handshake(false, [self = shared_from_this()](error_code failed) {
+      if (self->unwanted()) return;
+      if (failed) return self->give_up(Errc::kUnauthorized, self->why_insecure(failed));
+      self->write();
+    });
+  }
+
+  std::string why_insecure(error_code ec) const {
+    const long verdict = SSL_get_verify_result(stream_->native_tls());
+    return "TLS: " + (verdict == X509_V_OK ? ec.message()
+                                           : std::string("its certificate is refused: ") +
+                                                 X509_verify_cert_error_string(verdict));
   }
 
   void write() {
     if (unwanted()) return;
     arm(timeouts_.answer, "no answer came in time");
     error_code ignored;
-    socket_.set_option(tcp::no_delay(true), ignored);
+    stream_->socket().set_option(tcp::no_delay(true), ignored);
     parser_.emplace();
     parser_->body_limit(boost::none);
-    http::async_write(socket_, message_, [self = shared_from_this()](error_code ec, std::size_t) {
+    http::async_write(*stream_, message_, [self = shared_from_this()](error_code ec, std::size_t) {
       if (self->unwanted()) return;
       if (ec) return self->on_no_answer(ec);
       self->read_header();
@@ -147,7 +178,7 @@ class GnbClient::Impl::Request : public std::enable_shared_from_this<Request> {
   }
 
   void read_header() {
-    http::async_read_header(socket_, buffer_, *parser_,
+    http::async_read_header(*stream_, buffer_, *parser_,
                             [self = shared_from_this()](error_code ec, std::size_t) {
                               if (self->unwanted()) return;
                               if (ec) return self->on_no_answer(ec);
@@ -159,8 +190,8 @@ class GnbClient::Impl::Request : public std::enable_shared_from_this<Request> {
   void on_no_answer(error_code ec) {
     if (std::exchange(over_warm_, false)) {
       error_code ignored;
-      socket_.close(ignored);
-      socket_ = tcp::socket(socket_.get_executor());
+      stream_->socket().close(ignored);
+      stream_ = make_stream(owner_->io);
       buffer_.clear();
       connect();
       return;
@@ -183,7 +214,7 @@ class GnbClient::Impl::Request : public std::enable_shared_from_this<Request> {
     parser_->get().body().data = chunk_.data();
     parser_->get().body().size = chunk_.size();
     parser_->get().body().more = true;
-    http::async_read_some(socket_, buffer_, *parser_,
+    http::async_read_some(*stream_, buffer_, *parser_,
                           [self = shared_from_this()](error_code ec, std::size_t) {
                             if (!self->unwanted()) self->on_body(ec);
                           });
@@ -243,7 +274,7 @@ class GnbClient::Impl::Request : public std::enable_shared_from_this<Request> {
     error_code ignored;
     deadline_.cancel();
     resolver_.cancel();
-    socket_.close(ignored);
+    stream_->socket().close(ignored);
   }
 
   void arm(Duration limit, const char* complaint) {
@@ -263,7 +294,7 @@ class GnbClient::Impl::Request : public std::enable_shared_from_this<Request> {
   StreamHandlers handlers_;
   std::function<void(Result<HttpReply>)> done_;
   HttpTimeouts timeouts_;
-  tcp::socket socket_;
+  std::unique_ptr<SecureStream> stream_;
   tcp::resolver resolver_;
   asio::steady_timer deadline_;
   http::request<http::string_body> message_;
@@ -287,16 +318,32 @@ GnbClient::Exchange GnbClient::Impl::add(std::shared_ptr<Request> request) {
   return number;
 }
 
-std::optional<tcp::socket> GnbClient::Impl::take_warm(const Address& gnb) {
+Status GnbClient::Impl::secure(SecureStream& stream, const Address& gnb) {
+  if (!gnb.tls) return {};
+  if (!trust) {
+    if (access.authority.empty()) {
+      return fail(Errc::kInvalidConfig, "https needs the file of an authority to believe");
+    }
+    auto loaded = tls::Trust::load({"authority", access.authority});
+    if (!loaded) return Failure(loaded.error());
+    trust = std::move(*loaded);
+  }
+  SSL* const ssl = trust->session_for(gnb.host);
+  if (ssl == nullptr) return fail(Errc::kResourceExhausted, "TLS: no memory");
+  stream.secure(ssl);
+  return {};
+}
+
+std::unique_ptr<SecureStream> GnbClient::Impl::take_warm(const Address& gnb) {
   const auto it = warm.find(gnb);
-  if (it == warm.end() || !it->second->connected) return std::nullopt;
+  if (it == warm.end() || !it->second->connected) return nullptr;
   const std::shared_ptr<Warm> found = it->second;
   warm.erase(it);
   found->dropped = true;
   error_code ignored;
-  found->socket.cancel(ignored);
+  found->stream->socket().cancel(ignored);
   ++counters.warm_connections;
-  return std::move(found->socket);
+  return std::move(found->stream);
 }
 
 void GnbClient::Impl::drop_warm(const Address& gnb) {
@@ -305,12 +352,12 @@ void GnbClient::Impl::drop_warm(const Address& gnb) {
   error_code ignored;
   it->second->dropped = true;
   it->second->resolver.cancel();
-  it->second->socket.close(ignored);
+  it->second->stream->socket().close(ignored);
   warm.erase(it);
 }
 
-GnbClient::GnbClient(asio::io_context& io, HttpTimeouts timeouts)
-    : impl_(std::make_unique<Impl>(io, timeouts)) {}
+GnbClient::GnbClient(asio::io_context& io, HttpTimeouts timeouts, HttpAccess access)
+    : impl_(std::make_unique<Impl>(io, timeouts, std::move(access))) {}
 
 GnbClient::~GnbClient() = default;
 
@@ -344,23 +391,29 @@ void GnbClient::warm(const Address& gnb) {
     if (ec) return impl->drop_warm(gnb);
     entry->connected = true;
     // Readable means closed, or a server that talks unasked: of no use either way.
-    entry->socket.async_wait(tcp::socket::wait_read, [impl, entry, gnb](error_code) {
+    entry->stream->socket().async_wait(tcp::socket::wait_read, [impl, entry, gnb](error_code) {
       if (!entry->dropped) impl->drop_warm(gnb);
     });
+  };
+  const auto secure = [impl = impl_.get(), entry, gnb, watch](error_code ec) {
+    if (entry->dropped) return;
+    if (ec || !impl->secure(*entry->stream, gnb)) return impl->drop_warm(gnb);
+    if (!entry->stream->is_secure()) return watch(ec);
+    entry->stream->handshake(false, watch);
   };
   error_code ec;
   const tcp::endpoint endpoint = numeric_endpoint(gnb, ec);
   if (!ec) {
-    entry->socket.async_connect(endpoint, watch);
+    entry->stream->socket().async_connect(endpoint, secure);
     return;
   }
   entry->resolver.async_resolve(
       gnb.host, std::to_string(gnb.port),
-      [entry, watch](error_code failed, const tcp::resolver::results_type& found) {
+      [entry, secure](error_code failed, const tcp::resolver::results_type& found) {
         if (entry->dropped) return;
-        if (failed) return watch(failed);
-        asio::async_connect(entry->socket, found,
-                            [watch](error_code e, const tcp::endpoint&) { watch(e); });
+        if (failed) return secure(failed);
+        asio::async_connect(entry->stream->socket(), found,
+                            [secure](error_code e, const tcp::endpoint&) { secure(e); });
       });
 }
 

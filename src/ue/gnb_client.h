@@ -22,11 +22,13 @@ namespace pallas::ue {
 struct Address {
   std::string host;
   std::uint16_t port = 0;
+  bool tls = false;  // "https://"
   // "host:port"; IPv6 in brackets
   std::string text() const;
   friend auto operator<=>(const Address&, const Address&) = default;
 };
-// "host:port", "[::1]:port", optionally after "http://". kInvalidArgument says what is wrong.
+// "host:port", "[::1]:port", optionally after "http://" or "https://". kInvalidArgument says what
+// is wrong.
 Result<Address> parse_address(std::string_view text);
 
 struct HttpRequest {
@@ -47,6 +49,12 @@ struct HttpTimeouts {
   Duration silence = std::chrono::seconds(5);  // without a byte of a stream
 };
 
+// How to get in where that takes something.
+struct HttpAccess {
+  std::string authority;  // PEM file: who signs the certificates of gNBs with https
+  std::string key;        // shown with every request ("Authorization: Bearer"); empty: none
+};
+
 class GnbClient {
  public:
   using Exchange = std::uint64_t;  // 0 is never one
@@ -59,7 +67,7 @@ class GnbClient {
     std::function<void(const Error&)> on_end;          // ended, cut, timed out, never opened
   };
 
-  GnbClient(boost::asio::io_context& io, HttpTimeouts timeouts);
+  GnbClient(boost::asio::io_context& io, HttpTimeouts timeouts, HttpAccess access = {});
   ~GnbClient();
   GnbClient(const GnbClient&) = delete;
   GnbClient& operator=(const GnbClient&) = delete;

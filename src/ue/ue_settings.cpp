@@ -6,6 +6,8 @@
 #include <cmath>
 #include <optional>
 
+#include "tls/trust.h"
+
 namespace pallas::ue {
 namespace {
 
@@ -99,6 +101,10 @@ Result<UeSettings> parse_ue_toml(std::string_view text, std::string_view file_na
       in.text(key, node, settings.ue);
     } else if (name == "cell_now") {
       in.text(key, node, settings.cell_now);
+    } else if (name == "gnb_ca") {
+      in.text(key, node, settings.gnb_ca);
+    } else if (name == "api_key_file") {
+      in.text(key, node, settings.api_key_file);
     } else if (name == "connect_timeout_s") {
       in.number(key, node, settings.connect_timeout_s);
     } else if (name == "answer_timeout_s") {
@@ -117,6 +123,18 @@ Result<UeSettings> parse_ue_toml(std::string_view text, std::string_view file_na
   }
   if (in.complaint()) return fail(Errc::kInvalidConfig, *in.complaint());
   return settings;
+}
+
+Result<std::string> read_key_file(const std::string& setting, const std::string& path) {
+  const tls::File file{setting, path};
+  const auto text = tls::read_file(file, true);
+  if (!text) return Failure(text.error());
+  std::string key = text->substr(0, text->find('\n'));
+  if (!key.empty() && key.back() == '\r') key.pop_back();
+  const bool printable =
+      std::all_of(key.begin(), key.end(), [](unsigned char c) { return c > ' ' && c < 0x7f; });
+  if (key.empty() || !printable) return tls::wrong_file(file, "holds no key in its first line");
+  return key;
 }
 
 Result<FollowerConfig> to_follower_config(const UeSettings& settings) {
@@ -139,6 +157,21 @@ Result<FollowerConfig> to_follower_config(const UeSettings& settings) {
     if (!config.gnbs.try_emplace(NodeId(name), *address).second) {
       return fail(Errc::kInvalidConfig, "gnb '" + name + "' is given twice");
     }
+  }
+  const bool any_tls = std::any_of(config.gnbs.begin(), config.gnbs.end(),
+                                   [](const auto& gnb) { return gnb.second.tls; });
+  if (any_tls && settings.gnb_ca.empty()) {
+    return fail(Errc::kInvalidConfig, "gnb_ca: a gNB with https needs the file of its authority");
+  }
+  if (!settings.gnb_ca.empty()) {
+    const auto good = tls::Trust::load({"gnb_ca", settings.gnb_ca});
+    if (!good) return tl::unexpected(good.error());
+    config.access.authority = settings.gnb_ca;
+  }
+  if (!settings.api_key_file.empty()) {
+    auto key = read_key_file("api_key_file", settings.api_key_file);
+    if (!key) return tl::unexpected(key.error());
+    config.access.key = std::move(*key);
   }
   for (const auto& [cell, gnb] : settings.cells) {
     if (!config.gnbs.contains(NodeId(gnb))) {

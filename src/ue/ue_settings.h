@@ -19,6 +19,8 @@ struct UeSettings {
   std::vector<std::pair<std::string, std::string>> gnbs;   // name, host:port
   std::vector<std::pair<std::string, std::string>> cells;  // cell, gNB
   std::string cell_now;                                    // empty: the first cell
+  std::string gnb_ca;                                      // PEM file; for gNBs with https
+  std::string api_key_file;                                // its first line is the key
   double connect_timeout_s = 1;
   double answer_timeout_s = 5;
   double silence_timeout_s = 5;
@@ -29,12 +31,16 @@ struct UeSettings {
 Result<std::pair<std::string, std::string>> parse_assignment(std::string_view flag,
                                                              std::string_view text);
 
-// A TOML file: listen, ue, cell_now, connect_timeout_s, answer_timeout_s, silence_timeout_s,
-// give_up_s, and the tables [gnbs] name = "host:port" and [cells] cell = "gnb". Unknown keys are
-// refused. The message has the line.
+// A TOML file: listen, ue, cell_now, gnb_ca, api_key_file, connect_timeout_s, answer_timeout_s,
+// silence_timeout_s, give_up_s, and the tables [gnbs] name = "host:port" and [cells] cell = "gnb".
+// Unknown keys are refused. The message has the line.
 Result<UeSettings> parse_ue_toml(std::string_view text, std::string_view file_name);
 
-// Checks everything; the message names the setting. Without cells, each gNB is a cell of its name.
+// The first line of a file that only its owner and group can read; kInvalidConfig or kIo.
+Result<std::string> read_key_file(const std::string& setting, const std::string& path);
+
+// Checks everything and reads the key; the message names the setting. Without cells, each gNB is a
+// cell of its name.
 Result<FollowerConfig> to_follower_config(const UeSettings& settings);
 
 }  // namespace pallas::ue

@@ -71,6 +71,13 @@ INSTANTIATE_TEST_SUITE_P(
                    c.allow_remote = true;
                  }},
         BadField{"peer_key", [](GnbConfig& c) { c.peer_cert = "a.crt"; }},
+        BadField{"api_key", [](GnbConfig& c) { c.api_cert = "a.crt"; }},
+        BadField{"api_cert", [](GnbConfig& c) { c.api_key = "a.key"; }},
+        BadField{"api_keys_file", [](GnbConfig& c) { c.api_keys_file = "keys"; }},
+        BadField{"operator_listen", [](GnbConfig& c) { c.operator_listen = "8081"; }},
+        BadField{"operator_listen", [](GnbConfig& c) { c.operator_listen = "10.0.0.1:8081"; }},
+        BadField{"operator_listen", [](GnbConfig& c) { c.operator_listen = c.peer_listen; }},
+        BadField{"operator_listen", [](GnbConfig& c) { c.operator_listen = c.http_listen; }},
         BadField{"peer_cert",
                  [](GnbConfig& c) {
                    c.peer_key = "a.key";
@@ -129,6 +136,25 @@ TEST(GnbConfig, other_addresses_than_loopback_need_consent) {
   GnbConfig config = good();
   config.http_listen = "0.0.0.0:8080";
   EXPECT_FALSE(check(config));
+  config.allow_remote = true;
+  EXPECT_TRUE(check(config));
+}
+
+TEST(GnbConfig, clients_elsewhere_need_tls_keys_and_operators_of_their_own) {
+  GnbConfig config = good();
+  config.http_listen = "0.0.0.0:8080";
+  config.api_cert = "a.crt";
+  config.api_key = "a.key";
+  EXPECT_FALSE(check(config)) << "no keys";
+  config.api_keys_file = "keys";
+  config.operator_key_file = "operator";
+  EXPECT_FALSE(check(config)) << "operators share the interface";
+  config.operator_listen = "127.0.0.1:8081";
+  EXPECT_TRUE(check(config));
+  config.operator_listen = "0.0.0.0:8081";
+  EXPECT_TRUE(check(config));
+  config.operator_key_file.clear();
+  EXPECT_FALSE(check(config)) << "operators without a key";
   config.allow_remote = true;
   EXPECT_TRUE(check(config));
 }
