@@ -10,6 +10,9 @@ namespace {
 
 // Replays are short runs, so that rows arriving meanwhile are used.
 constexpr TokenPosition kReplayRun = 4;
+// The ids that a follower may know beyond the step that it takes. Each would cost a step at the
+// handover; rows from above and replays from below meet sooner.
+constexpr TokenPosition kMostBehind = 1;
 // A follower is in step with its source while it is late by no more than this share of a step.
 constexpr double kInStep = 0.05;
 
@@ -166,7 +169,7 @@ void TargetHandover::decide_to_follow() {
   const bool foreseen = setup_.plan.window_s > 0 && !source_lost_ && !diverged_ && !refuted_ &&
                         finish_ == wire::FinishReason::kNone;
   const bool allowed = setup_.consistency == wire::Consistency::kFast || steps_are_exact();
-  if (!foreseen || !allowed || behind > 2 * kReplayRun || !port_.may_follow()) {
+  if (!foreseen || !allowed || behind > kMostBehind || !port_.may_follow()) {
     follows_ = false;
   } else if (behind == 0 || (behind == 1 && setup_.row_wire >= setup_.step)) {
     follows_ = true;

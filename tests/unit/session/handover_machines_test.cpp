@@ -443,6 +443,7 @@ TEST_F(Target, a_gap_in_the_ids_is_named_and_changes_nothing) {
 // The KV has caught up with 64 + 9 ids, and the engine has time.
 class Follower : public Target {
  protected:
+  Seconds row_wire{0};
   TargetHandover make_follower(wire::Consistency consistency = wire::Consistency::kExact,
                                bool exact_single_step = true, double window_s = 1) {
     TargetHandover::Setup s;
@@ -455,6 +456,7 @@ class Follower : public Target {
     s.consistency = consistency;
     s.exact_single_step = exact_single_step;
     s.last_position = 80;
+    s.row_wire = row_wire;
     port.idle = true;
     return TargetHandover(std::move(s), log, staged, 72, port);
   }
@@ -535,13 +537,24 @@ TEST_F(Follower, waits_for_the_step_that_runs_when_the_status_comes) {
   EXPECT_TRUE(target.take_shadow());
 }
 
-TEST_F(Follower, replays_what_it_missed_and_expects_no_rows_for_it) {
+TEST_F(Follower, wants_rows_again_when_it_is_a_step_behind) {
+  auto target = make_follower();
+  target.advance();
+  ASSERT_TRUE(tell(target, {600}));
+  EXPECT_TRUE(target.progress().follows);
+  ASSERT_TRUE(tell(target, {601}));
+  EXPECT_FALSE(target.progress().follows);
+  target.on_shadow({73, 600, false});
+  EXPECT_EQ(port.commands.size(), 1u) << "rows take no time here";
+}
+
+TEST_F(Follower, replays_what_it_missed_where_rows_are_slow) {
+  row_wire = Seconds(0.1);  // a step takes 20 ms
   auto target = make_follower();
   target.advance();
   target.on_attach();
   ASSERT_TRUE(tell(target, {600, 601, 602}));
-  auto last = status();
-  target.on_status(last);
+  target.on_status(status());
   target.on_shadow({73, 600, false});
   EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'r', {73, 75}}));
   finish(target);
