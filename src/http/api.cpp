@@ -230,8 +230,10 @@ Api::Answer Api::attach(const Call& call) {
   if (token.size() > wire::kMaxNameBytes) return refuse(call, no_such_session());
   auto ue = ue_of(call.request);
   if (!ue) return refuse(call, ue.error());
-  auto parsed = parse_attach(call.request.body, SessionId(call.captured), token,
-                             backend_->compatibility(), parser_context());
+  const SessionId session(call.captured);
+  const auto known = backend_->describe(session, token);
+  auto parsed = parse_attach(call.request.body, session, token, backend_->compatibility(),
+                             parser_context(), known ? &*known : nullptr);
   if (!parsed) return refuse(call, parsed.error());
   if (parsed->context) parsed->context->params.ue = std::move(*ue);
   return attach_at(call, std::move(*parsed));

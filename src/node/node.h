@@ -31,6 +31,7 @@ struct OpenRequest {
 };
 
 // What the UE brings so that even a node that knows nothing can go on (design.md, section 5).
+// `params` and `prompt` are used at a node that does not know the session, and only there.
 struct UeContext {
   wire::SessionParams params;
   std::vector<TokenId> prompt;
