@@ -1,6 +1,7 @@
 #include "session/target_handover.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,8 @@ namespace {
 
 // Replays are short runs, so that rows arriving meanwhile are used.
 constexpr TokenPosition kReplayRun = 4;
+// Shorter prefills cost as much as this one.
+constexpr TokenPosition kShortestRun = 4;
 // The ids that a follower may know beyond the step that it takes. Each would cost a step at the
 // handover; rows from above and replays from below meet sooner.
 constexpr TokenPosition kMostBehind = 1;
@@ -95,7 +98,7 @@ wire::PreparationProgress TargetHandover::progress() const {
 }
 
 void TargetHandover::run_prefill(TokenPosition end) {
-  end = std::min(end, front_ + setup_.run_tokens);
+  end = std::min({end, front_ + setup_.run_tokens, front_ + share_of_gap()});
   const auto ids = log_.ids();
   if (end > chunk_end()) counts_.inexact = true;
   counts_.recomputed += end - front_;
@@ -103,6 +106,16 @@ void TargetHandover::run_prefill(TokenPosition end) {
   busy_ = true;
   running_ = Running::kPrefill;
   port_.prefill(front_, {ids.begin() + front_, ids.begin() + end});
+}
+
+// How far to prefill towards rows that come down from above: to where they will be by then. Beyond
+// that they would have to wait for the run, and below it the run's next begin would.
+TokenPosition TargetHandover::share_of_gap() const {
+  const TokenPosition end = known_end();
+  if (!setup_.plan.meet || !kv_coming_ || setup_.row_wire <= Seconds(0)) return end;
+  const TokenPosition gap = staged_.next_begin(front_).value_or(end) - front_;
+  const double share = setup_.row_wire / (setup_.row_wire + setup_.prefill_per_token);
+  return std::max(static_cast<TokenPosition>(std::ceil(share * gap)), kShortestRun);
 }
 
 void TargetHandover::run_replay(TokenPosition end) {
@@ -218,14 +231,7 @@ void TargetHandover::advance() {
   decide_to_follow();
   if (busy_ || state_ == State::kComplete || setup_.plan.relay) return;
   counts_.overlap += staged_.drop_below(front_);
-  if (auto rows = staged_.take_at(front_)) {
-    goal_ = rows->range.end;
-    counts_.received += rows->range.size();
-    busy_ = true;
-    running_ = Running::kAttach;
-    port_.attach_rows(std::move(*rows));
-    return;
-  }
+  if (attach_staged()) return;
   const TokenPosition end = known_end();
   if (front_ >= end) {
     if (state_ == State::kCompleting) {
@@ -265,6 +271,21 @@ void TargetHandover::advance() {
   } else {
     run_replay(hole_end);
   }
+}
+
+// All that lies at the front without a gap, at once: an engine that decodes for others takes
+// commands between two steps only.
+bool TargetHandover::attach_staged() {
+  auto rows = staged_.take_at(front_);
+  if (!rows) return false;
+  busy_ = true;
+  running_ = Running::kAttach;
+  for (; rows; rows = staged_.take_at(goal_)) {
+    goal_ = rows->range.end;
+    counts_.received += rows->range.size();
+    port_.attach_rows(std::move(*rows));
+  }
+  return true;
 }
 
 Status TargetHandover::on_tokens(const wire::TokenUpdate& update) {

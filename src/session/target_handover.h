@@ -150,6 +150,8 @@ class TargetHandover {
   TokenPosition known_end() const;  // KV can be computed or used below it
   TokenPosition chunk_end() const;  // chunks are in a proven class below it
   void run_prefill(TokenPosition end);
+  TokenPosition share_of_gap() const;
+  bool attach_staged();  // false: nothing lies at the front
   void run_replay(TokenPosition end);
   void recompute_rest(TokenPosition end);
   bool chunk_pays(TokenPosition end) const;

@@ -298,8 +298,11 @@ class Target : public testing::Test {
  protected:
   Target() : staged(kGeometry), log(log_of(64, 9)) {}
 
-  TargetHandover make(wire::Plan plan, wire::Consistency consistency = wire::Consistency::kExact) {
+  TargetHandover make(wire::Plan plan, wire::Consistency consistency = wire::Consistency::kExact,
+                      Seconds row_wire = Seconds(0)) {
     TargetHandover::Setup s;
+    s.row_wire = row_wire;
+    s.prefill_per_token = Seconds(0.01);
     s.session = SessionId("s");
     s.attempt = kAttempt;
     s.source = NodeId("a");
@@ -345,6 +348,39 @@ TEST_F(Target, prefills_up_to_the_lowest_staged_row_and_attaches_from_there) {
   EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'p', {32, 48}}));
   finish(target);
   EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'a', {48, 64}}));
+}
+
+TEST_F(Target, prefills_towards_the_rows_no_further_than_where_they_will_be_by_then) {
+  auto target = make(two_front(1000), wire::Consistency::kFast, Seconds(0.03));
+  ASSERT_TRUE(target.on_rows(block(40, 24), bytes(24)));  // on their way: three for one row
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'p', {0, 30}}));
+  ASSERT_TRUE(target.on_rows(block(36, 4), bytes(4)));
+  finish(target);
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'p', {30, 35}}));
+  finish(target);
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'p', {35, 36}})) << "never none";
+  finish(target);
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'a', {40, 64}}));
+
+  auto slow = make(two_front(1000), wire::Consistency::kFast, Seconds(10));
+  slow.advance();
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'p', {0, 32}})) << "a run at most";
+}
+
+TEST_F(Target, attaches_all_that_lies_at_the_front_at_once) {
+  auto target = make(two_front(32));
+  ASSERT_TRUE(target.on_rows(block(48, 16), bytes(16)));
+  ASSERT_TRUE(target.on_rows(block(32, 16), bytes(16)));
+  ASSERT_EQ(port.commands.back(), (TargetRecorder::Command{'p', {0, 32}}));
+  finish(target);
+  ASSERT_EQ(port.commands.size(), 3u);
+  EXPECT_EQ(port.commands[1], (TargetRecorder::Command{'a', {32, 48}}));
+  EXPECT_EQ(port.commands[2], (TargetRecorder::Command{'a', {48, 64}}));
+  target.on_front(48, {});
+  EXPECT_TRUE(target.busy());
+  target.on_front(64, {});
+  EXPECT_EQ(target.front(), 64u);
+  EXPECT_EQ(target.counts().received, 32u);
 }
 
 TEST_F(Target, exact_never_computes_generated_positions_in_chunks) {
