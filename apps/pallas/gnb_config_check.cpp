@@ -126,6 +126,9 @@ Status check_planning(const GnbConfig& config) {
   if (!(utility.threshold > 0 && utility.threshold < 1)) {
     return wrong("utility_threshold", "must be between 0 and 1");
   }
+  if (!(node.partial_fraction > 0 && node.partial_fraction <= 1)) {
+    return wrong("partial_fraction", "must be above 0, at most 1");
+  }
   if (!(node.slo_ms > 0) || !std::isfinite(node.slo_ms)) return wrong("slo_ms", "must be above 0");
   if (!(config.goodput_mbps >= 0) || !std::isfinite(config.goodput_mbps)) {
     return wrong("goodput_mbps", "must be at least 0");
@@ -175,6 +178,23 @@ Status check(const GnbConfig& config) {
   }
   for (const auto& part : {check_addresses, check_cells, check_engine, check_planning, check_log}) {
     if (auto status = part(config); !status) return status;
+  }
+  return {};
+}
+
+Status check_abilities(const GnbConfig& config, const engine::EngineInfo& engine) {
+  const bool scheme = config.node.scheme == "partial";
+  if (!scheme && config.node.partial_fallback <= Duration{0}) return {};
+  const std::string field = scheme ? "scheme" : "partial_fallback_ms";
+  if (!engine.capabilities.holes) {
+    return wrong(field,
+                 "partial needs an engine that decodes on scattered rows of KV (capability "
+                 "holes), and " +
+                     engine.compatibility.engine_build + " does not");
+  }
+  const bool observes = config.node.partial_ordering == engine::Ordering::kObservationWindow;
+  if (observes && engine.compatibility.flash_attention) {
+    return wrong("partial_ordering", "observation-window does not go with flash attention");
   }
   return {};
 }

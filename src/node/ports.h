@@ -38,6 +38,7 @@ struct PeerHello {  // from net, after both sides' Hello
   BootId boot;
   wire::Compatibility compatibility;
   std::vector<wire::HeldAttempt> held;
+  bool holes = false;  // wire::Hello
 };
 
 class PeerEvents {

@@ -47,6 +47,11 @@ struct PlanInput {
   std::optional<Seconds> sigma;       // standard deviation of the handover time, >= 0
   std::optional<double> confidence;   // that the target is right, [0, 1]; none: 1
   std::optional<CommonSplit> common;  // `ctho` takes it for its own, where there is one
+  // `partial`: the target can decode on scattered rows, and the session allows it. Decoding begins
+  // with this fraction of the positions, (0, 1], or after the deadline (0: none).
+  bool may_be_partial = false;
+  double partial_fraction = 0.4;
+  Seconds partial_deadline{0};
 };
 
 // Fails with kInvalidArgument, naming the field, for NaN, negative rates, alpha outside [0, 1], ...
@@ -76,7 +81,7 @@ class Scheme {
 };
 
 // All schemes that the protocol runs live, in the order of docs/schemes.md: detour, full-copy,
-// recompute, ctho, pallas, pallas-no-rc, pallas-no-sm, two-front.
+// recompute, ctho, partial, pallas, pallas-no-rc, pallas-no-sm, two-front.
 std::vector<std::string_view> scheme_names();
 // kInvalidArgument with the list of names when there is none of that name.
 Result<std::unique_ptr<Scheme>> make_scheme(std::string_view name);

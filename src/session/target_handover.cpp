@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "session/partial.h"
+
 namespace pallas::session {
 
 namespace {
@@ -16,8 +18,17 @@ constexpr TokenPosition kShortestRun = 4;
 // The ids that a follower may know beyond the step that it takes. Each would cost a step at the
 // handover; rows from above and replays from below meet sooner.
 constexpr TokenPosition kMostBehind = 1;
+// Rows that wait for the whole are attached in runs: each command may have to wait for a step.
+constexpr TokenPosition kFillRun = 256;
 // A follower is in step with its source while it is late by no more than this share of a step.
 constexpr double kInStep = 0.05;
+
+// What a message has room for: a peer that is told of less sends some rows twice.
+std::vector<kv::TokenRange> told(const kv::Coverage& held) {
+  auto ranges = held.ranges();
+  ranges.resize(std::min(ranges.size(), wire::kMaxRanges));
+  return ranges;
+}
 
 }  // namespace
 
@@ -30,6 +41,7 @@ TargetHandover::TargetHandover(Setup setup, TokenLog& log, StagedRows& staged, T
       front_(front),
       goal_(front) {
   kv_coming_ = setup_.plan.order != wire::SendOrder::kNothing;
+  collects_ = may_collect();
 }
 
 void TargetHandover::adopt_plan(const Attempt& attempt, const wire::Plan& plan, Lineage lineage,
@@ -41,6 +53,7 @@ void TargetHandover::adopt_plan(const Attempt& attempt, const wire::Plan& plan, 
   setup_.exact_available = exact_available;
   follows_ = false;
   kv_coming_ = plan.order != wire::SendOrder::kNothing;
+  collects_ = may_collect() && !on_part_;
   advance();
 }
 
@@ -56,18 +69,20 @@ TokenPosition TargetHandover::chunk_end() const {
   return std::min(known_end(), log_.prompt_tokens() - 1);
 }
 
-bool TargetHandover::fronts_met() const {
+kv::Coverage TargetHandover::covered() const {
   kv::Coverage all = staged_.coverage();
-  all.add({0, front_});
-  return all.covers({0, known_end()});
+  all.add({0, whole_front()});
+  return all;
+}
+
+bool TargetHandover::fronts_met() const {
+  return covered().covers({0, known_end()});
 }
 
 double TargetHandover::fraction() const {
   const TokenPosition end = known_end();
   if (end == 0) return 1;
-  kv::Coverage all = staged_.coverage();
-  all.add({0, front_});
-  return std::min(1.0, static_cast<double>(all.total()) / static_cast<double>(end));
+  return std::min(1.0, static_cast<double>(covered().total()) / static_cast<double>(end));
 }
 
 wire::HeldAttempt TargetHandover::held() const {
@@ -76,9 +91,7 @@ wire::HeldAttempt TargetHandover::held() const {
   held.attempt = setup_.attempt;
   held.tokens_known = log_.size();
   held.token_hash = log_.hash(log_.size());
-  kv::Coverage all = staged_.coverage();
-  all.add({0, front_});
-  held.ranges = all.ranges();
+  held.ranges = told(covered());
   return held;
 }
 
@@ -86,9 +99,9 @@ wire::PreparationProgress TargetHandover::progress() const {
   wire::PreparationProgress progress;
   progress.session = setup_.session;
   progress.attempt = setup_.attempt;
-  progress.front = front_;
-  progress.prefill_goal = std::max(front_, goal_);
-  progress.staged = staged_.coverage().ranges();
+  progress.front = whole_front();
+  progress.prefill_goal = std::max(progress.front, on_part_ && !fills_ ? 0 : goal_);
+  progress.staged = told(staged_.coverage());
   progress.tokens_known = log_.size();
   progress.received_bytes = counts_.bytes;
   progress.prefilled_tokens = prefill_tokens_;
@@ -123,6 +136,11 @@ void TargetHandover::run_replay(TokenPosition end) {
   const auto ids = log_.ids();
   if (front_ < chunk_end() && !setup_.exact_generated_chunks) counts_.inexact = true;
   counts_.replayed += end - front_;
+  if (fills_ && end > source_n_) {
+    const TokenPosition steps = end - std::max(front_, source_n_);
+    counts_.part_replayed += steps;
+    if (patience_) *patience_ -= std::min(*patience_, steps);
+  }
   goal_ = end;
   busy_ = true;
   running_ = Running::kReplay;
@@ -137,7 +155,8 @@ void TargetHandover::recompute_rest(TokenPosition end) {
     return;
   }
   const Seconds replay_time = setup_.step * static_cast<double>(end - front_);
-  const bool replay = setup_.consistency == wire::Consistency::kExact ||
+  // What the whole is built for is to be what a full transfer gives; it has the time.
+  const bool replay = fills_ || setup_.consistency == wire::Consistency::kExact ||
                       (setup_.consistency == wire::Consistency::kPreferExact && !counts_.inexact &&
                        setup_.exact_available && replay_time <= setup_.prefer_exact_wait);
   if (replay) {
@@ -230,9 +249,12 @@ void TargetHandover::advance() {
   check_shadow();
   decide_to_follow();
   if (busy_ || state_ == State::kComplete || setup_.plan.relay) return;
+  if (collects_ && waits_for_part()) return;
+  if (state_ == State::kOnPart) return;
   counts_.overlap += staged_.drop_below(front_);
   if (attach_staged()) return;
   const TokenPosition end = known_end();
+  if (fills_ && !patience_ && front_ >= source_n_) patience_ = 2 * behind();
   if (front_ >= end) {
     if (state_ == State::kCompleting) {
       state_ = State::kComplete;
@@ -276,11 +298,12 @@ void TargetHandover::advance() {
 // All that lies at the front without a gap, at once: an engine that decodes for others takes
 // commands between two steps only.
 bool TargetHandover::attach_staged() {
-  auto rows = staged_.take_at(front_);
+  const TokenPosition joined = fills_ ? kFillRun : 0;
+  auto rows = staged_.take_at(front_, joined);
   if (!rows) return false;
   busy_ = true;
   running_ = Running::kAttach;
-  for (; rows; rows = staged_.take_at(goal_)) {
+  for (; rows; rows = staged_.take_at(goal_, joined)) {
     goal_ = rows->range.end;
     counts_.received += rows->range.size();
     port_.attach_rows(std::move(*rows));
@@ -316,7 +339,9 @@ Status TargetHandover::on_tokens(const wire::TokenUpdate& update) {
 }
 
 Status TargetHandover::on_rows(const wire::KvBlock& header, kv::Bytes rows) {
-  const kv::TokenRange range{header.first, header.first + header.count};
+  const TokenPosition end =
+      header.positions.empty() ? header.first + header.count : header.positions.back().end;
+  const kv::TokenRange range{header.first, end};
   const auto refuse = [&](Errc code, const char* why) {
     ++counts_.blocks_refused;
     return fail(code, std::string("KvBlock: ") + why);
@@ -334,13 +359,14 @@ Status TargetHandover::on_rows(const wire::KvBlock& header, kv::Bytes rows) {
     counts_.inexact = true;
   }
   counts_.bytes += rows.size();
-  if (status_known_) counts_.residual += range.size();
-  if (range.end <= front_) {
-    counts_.overlap += range.size();
+  if (status_known_) counts_.residual += header.count;
+  if (range.end <= whole_front()) {
+    counts_.overlap += header.count;
     return {};
   }
-  const TokenPosition kept = staged_.add({range, std::move(rows)});
-  counts_.overlap += range.size() - kept;
+  const TokenPosition kept = header.positions.empty() ? staged_.add({range, std::move(rows)})
+                                                      : staged_.add(header.covered(), rows);
+  counts_.overlap += header.count - kept;
   advance();
   return {};
 }
@@ -411,6 +437,80 @@ void TargetHandover::on_source_lost() {
   advance();
 }
 
+bool TargetHandover::may_collect() const {
+  return setup_.plan.partial() && setup_.holes && setup_.consistency != wire::Consistency::kExact;
+}
+
+// Rows of a partial handover stay staged, since the whole will need them, until there is enough of
+// them; then the part goes into the slot. False: the slot is filled as by any other plan.
+bool TargetHandover::waits_for_part() {
+  if (on_part_) {
+    // What the UE has beyond the source's KV.
+    if (front_ < known_end()) {
+      run_replay(known_end());
+      return true;
+    }
+    collects_ = false;
+    state_ = State::kOnPart;
+    return true;
+  }
+  if (state_ != State::kCompleting) return true;
+  if (source_lost_ || diverged_ || !kv_coming_ || source_n_ <= front_ ||
+      covered().covers({0, source_n_})) {
+    collects_ = false;
+    return false;
+  }
+  if (!enough_for_part()) return true;
+  counts_.overlap += staged_.drop_below(front_);
+  const kv::Coverage have = covered();
+  held_whole_ = front_;
+  first_hole_ = have.lowest_missing({0, source_n_})->begin;
+  counts_.part_positions = have.total();
+  counts_.part_of = source_n_;
+  on_part_ = true;
+  busy_ = true;
+  running_ = Running::kAttach;
+  goal_ = source_n_;
+  port_.attach_part(staged_.copy_from(front_));
+  return true;
+}
+
+// The last position is always needed, since the next step follows on it.
+bool TargetHandover::enough_for_part() const {
+  const kv::Coverage have = covered();
+  if (!have.contains(source_n_ - 1)) return false;
+  const double wanted = setup_.plan.partial_fraction * static_cast<double>(source_n_);
+  if (static_cast<double>(have.total()) >= wanted) return true;
+  const TokenPosition recent = std::min(source_n_, kRecentBlocks * setup_.block_tokens);
+  return deadline_passed_ && have.covers({0, std::min(kSinkPositions, source_n_)}) &&
+         have.covers({source_n_ - recent, source_n_});
+}
+
+void TargetHandover::on_deadline() {
+  deadline_passed_ = true;
+  advance();
+}
+
+bool TargetHandover::may_fill() const {
+  return state_ == State::kOnPart && (source_lost_ || covered().covers({0, source_n_}));
+}
+
+void TargetHandover::begin_whole(TokenPosition front) {
+  fills_ = true;
+  state_ = State::kFilling;
+  front_ = goal_ = front;
+  advance();
+}
+
+bool TargetHandover::caught_up() const {
+  return state_ == State::kFilling && patience_ && (behind() <= 1 || *patience_ == 0);
+}
+
+void TargetHandover::end_part() {
+  if (state_ == State::kFilling) state_ = State::kCompleting;
+  advance();
+}
+
 void TargetHandover::on_log_cut(TokenPosition end) {
   staged_.drop_from(end);
   diverged_ = true;
@@ -422,6 +522,10 @@ void TargetHandover::on_log_cut(TokenPosition end) {
 void TargetHandover::cut_kv() {
   if (busy_ || !cut_) return;
   if (shadow_ && shadow_->position > *cut_) shadow_.reset();
+  if (on_part_) {  // above the first hole nothing is of use
+    cut_ = std::min(*cut_, first_hole_);
+    on_part_ = collects_ = false;
+  }
   if (front_ > *cut_) {
     front_ = goal_ = *cut_;
     port_.truncate(front_);

@@ -44,6 +44,9 @@ Status check(const WorldSettings& settings) {
   if (settings.gnbs.empty()) return bad("gnbs: there is none");
   if (auto scheme = plan::make_scheme(settings.scheme); !scheme) return Failure(scheme.error());
   if (!settings.make_engine) {
+    if (settings.scheme == "partial") {
+      return bad("scheme: partial needs KV with content, and the simulated engine has none");
+    }
     if (auto ok = check(settings.engine); !ok) return ok;
   }
   if (auto ok = check(settings.network); !ok) return ok;
@@ -156,7 +159,7 @@ void World::Impl::boot(int index) {
     return draws.bits();
   };
   g.node = std::make_unique<node::Node>(config, ports, g.boot, random);
-  g.hello = {g.id, g.boot, g.node->compatibility(), {}};
+  g.hello = {g.id, g.boot, g.node->compatibility(), {}, g.engine->info().capabilities.holes};
   g.alive = true;
   for (std::size_t other = 0; other < gnbs_.size(); ++other) {
     if (static_cast<int>(other) != index && gnbs_[other].alive) {

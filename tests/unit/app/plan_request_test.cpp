@@ -112,7 +112,7 @@ TEST(PlanOutput, the_json_has_each_scheme_with_the_fields_promised) {
   const auto request = to_request(options);
   ASSERT_TRUE(request);
   // 1500 / 1000 s of window; nothing to send where nothing is generated.
-  EXPECT_EQ(plans_json(make_plans(*request)),
+  EXPECT_EQ(plans_json(*request, make_plans(*request)),
             "[{\"scheme\":\"pallas\",\"window_s\":1.5,\"split_tokens\":1500,"
             "\"sit_s\":0.25,\"early_s\":0,\"bytes\":0,\"trigger_now\":false}]");
 }
