@@ -116,6 +116,9 @@ Status check_planning(const GnbConfig& config) {
   if (!(node.window_margin_share >= 0 && node.window_margin_share <= 10)) {
     return wrong("window_margin_share", "must be from 0 to 10");
   }
+  if (node.preparation_spacing < 1 || node.preparation_spacing > 1000) {
+    return wrong("preparation_spacing", "must be from 1 to 1000");
+  }
   const plan::Utility& utility = node.utility;
   if (!(utility.full > 0 && utility.full <= 100)) {
     return wrong("utility_full", "must be above 0, at most 100");

@@ -252,6 +252,10 @@ std::vector<Setting> make_settings() {
               PALLAS_FIELD(node.window_margin)),
       setting("window_margin_share", "And by this share of its window, for rates that vary",
               PALLAS_FIELD(node.window_margin_share)),
+      setting(
+          "preparation_spacing",
+          "Of so many intervals of the sessions here, one may have a chunk of a preparation in it",
+          PALLAS_FIELD(node.preparation_spacing)),
       setting("shadow", "A prepared target decodes beside its source: off, idle or always",
               PALLAS_FIELD(node.shadow)),
       setting("link_sharing",

@@ -161,8 +161,8 @@ void Peer::go_up() {
   control_->read_frame();
   data_->read_frame();
   log("up");
-  events_->on_peer_up(
-      {config_.name, hello_.boot, hello_.compatibility, std::move(hello_.held), hello_.holes});
+  events_->on_peer_up({config_.name, hello_.boot, hello_.compatibility, std::move(hello_.held),
+                       hello_.holes, hello_.minor});
 }
 
 void Peer::go_down(const Error& reason, bool tell) {

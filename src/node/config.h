@@ -51,6 +51,9 @@ struct NodeConfig {
   Duration window_margin{std::chrono::milliseconds(300)};  // two-front starts this much earlier
   // And by this share of its window: computing speeds of a second ago are not those of the next.
   double window_margin_share = 0.15;
+  // While sessions decode here, a preparation of two-front computes a chunk in at most one of so
+  // many of their intervals; 1: in each.
+  std::uint32_t preparation_spacing = 12;
   Shadow shadow = Shadow::kIdle;
   // How sessions whose KV goes to the same peer share the link (docs/schemes.md).
   plan::LinkSharing link_sharing = plan::LinkSharing::kTurns;

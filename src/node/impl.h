@@ -78,6 +78,9 @@ class Node::Impl : public engine::EngineEvents {
     BootId boot;
     const wire::Compatibility* compatibility = nullptr;  // in records_
     bool up = false;
+    std::uint32_t minor = 0;
+    double spared_share = 1;   // its own word (ResourceStatus)
+    double told_share = 1;     // ours to it
     bool holes = false;        // it takes scattered rows
     double profiled_rate = 0;  // its own word (HandoverRequestAcknowledge), 0: not heard yet
     std::optional<plan::Ewma> prefill_rate;
@@ -187,6 +190,16 @@ class Node::Impl : public engine::EngineEvents {
   static void count(HandoverReport& report, const session::TargetHandover::Counts& counts);
   void arrived_finished(Session& s);
   wire::FinishReason finish_of(Session& s);
+
+  // --- residents.cpp ---
+  Seconds residents_interval(const Session* but) const;
+  TokenPosition prefill_budget(Session& s);
+  double prefill_share() const;
+  void tell_resources();
+  void tell_resources(const NodeId& peer);
+  void handle(const NodeId& peer, wire::ResourceStatus& m);
+  TimePoint chunk_after_{};  // when a preparation may compute its next chunk
+  double told_share_ = 1;
 
   // --- shadow.cpp ---
   bool may_follow(const Session& s) const;

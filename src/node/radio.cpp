@@ -213,6 +213,9 @@ plan::PlanInput Node::Impl::plan_input(const Session& s, const NodeId& target, D
     prefill_share = others > 0 ? 1 + std::max<double>(others, seen) : seen;
   }
   input.prefill_rate = TokensPerSecond(prefill_rate_at(target, s) / prefill_share);
+  if (auto it = peers_.find(target); it != peers_.end()) {
+    input.spared_share = it->second.spared_share;
+  }
   const Seconds step = info.profile.decode_step(1, s.log.size());
   input.decode_rate = TokensPerSecond(step.count() > 0 ? 1 / step.count() : 0);
   if (s.params.max_token_rate > 0) {

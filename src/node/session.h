@@ -98,6 +98,7 @@ struct Session {
         watch(clock),
         hold(clock),
         partial(clock),
+        chunk(clock),
         plan_again(clock) {}
 
   SessionId id;
@@ -189,6 +190,7 @@ struct Session {
   Timer watch;     // the source's answer, then its progress
   Timer hold;      // until `held` is due
   Timer partial;   // the deadline of a partial handover, then stalls of its back-filling
+  Timer chunk;     // until a preparation may compute again
   Timer plan_again;
 };
 

@@ -143,7 +143,7 @@ void Node::Impl::become_moved(Session& s, const NodeId& where) {
   s.executing.reset();
   s.mirrors.clear();
   for (Timer* timer :
-       {&s.lease, &s.loan, &s.grace, &s.repeat, &s.watch, &s.partial, &s.plan_again}) {
+       {&s.lease, &s.loan, &s.grace, &s.repeat, &s.watch, &s.partial, &s.chunk, &s.plan_again}) {
     timer->cancel();
   }
   s.elsewhere = where;
@@ -242,6 +242,9 @@ void Node::Impl::on_peer_up(const PeerHello& hello) {
   peer.compatibility = &kept_record(hello.compatibility);
   peer.up = true;
   peer.holes = hello.holes;
+  peer.minor = hello.minor;
+  peer.spared_share = peer.told_share = 1;
+  tell_resources(hello.node);
   if (rebooted) {
     peer.prefill_rate.reset();
     peer.contention.reset();
@@ -330,6 +333,7 @@ std::vector<wire::HeldAttempt> Node::Impl::held_from(const NodeId& peer) const {
 // while its rows were being exported leaves its turn without a word.
 void Node::Impl::housekeeping() {
   divide_links();
+  tell_resources();
   const TimePoint now = ports.clock->now();
   for (auto& [stream, s] : by_stream_) {
     if (!s->writing || now - s->last_write < config.keep_alive) continue;

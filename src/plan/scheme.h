@@ -25,8 +25,11 @@ struct PlanInput {
   TokenPosition context = 0;  // K_curr: positions with KV at the source, >= 0
   TokenPosition prompt = 0;   // of these, prompt positions at most
   TokenPosition block_tokens = 16;
-  std::uint64_t kv_bytes_per_token = 0;   // s_KV > 0
-  TokensPerSecond prefill_rate;           // r_p of the target, > 0
+  std::uint64_t kv_bytes_per_token = 0;  // s_KV > 0
+  TokensPerSecond prefill_rate;          // r_p of the target, > 0
+  // What is left of it to a preparation that spares the sessions at the target, (0, 1]; two-front's
+  // do, as its rows come from the source where the front is slow.
+  double spared_share = 1;
   TokensPerSecond decode_rate;            // r_d of this session, >= 0
   std::optional<BytesPerSecond> goodput;  // B between the two, > 0; none: not known yet
   Seconds remaining{0};                   // T_rem >= 0

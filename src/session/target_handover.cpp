@@ -112,6 +112,11 @@ wire::PreparationProgress TargetHandover::progress() const {
 
 void TargetHandover::run_prefill(TokenPosition end) {
   end = std::min({end, front_ + setup_.run_tokens, front_ + share_of_gap()});
+  if (state_ == State::kPreparing) {
+    const TokenPosition budget = port_.prefill_budget();
+    if (budget == 0) return;
+    if (budget < end - front_) end = front_ + budget;
+  }
   const auto ids = log_.ids();
   if (end > chunk_end()) counts_.inexact = true;
   counts_.recomputed += end - front_;

@@ -57,6 +57,9 @@ class TargetPort {
   // Decodes one token after all known ids. Ends with on_shadow.
   virtual void decode_next() = 0;
   virtual void truncate(TokenPosition front) = 0;  // without an answer
+  // How many positions may be computed in chunks now, before the UE is here. 0: none, and advance()
+  // comes again when they may.
+  virtual TokenPosition prefill_budget() = 0;
   // Steps may be spent on following now; asked before each.
   virtual bool may_follow() const = 0;
   // How long the last id of the source has been known.

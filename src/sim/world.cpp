@@ -35,6 +35,7 @@ node::NodeConfig patient_node() {
   config.max_handover_reports = std::numeric_limits<std::uint32_t>::max();
   config.report_phases = false;
   config.window_margin_share = 0;
+  config.preparation_spacing = 1;
   config.shadow = node::Shadow::kOff;
   return config;
 }
@@ -159,7 +160,12 @@ void World::Impl::boot(int index) {
     return draws.bits();
   };
   g.node = std::make_unique<node::Node>(config, ports, g.boot, random);
-  g.hello = {g.id, g.boot, g.node->compatibility(), {}, g.engine->info().capabilities.holes};
+  g.hello = {g.id,
+             g.boot,
+             g.node->compatibility(),
+             {},
+             g.engine->info().capabilities.holes,
+             wire::kMinorVersion};
   g.alive = true;
   for (std::size_t other = 0; other < gnbs_.size(); ++other) {
     if (static_cast<int>(other) != index && gnbs_[other].alive) {

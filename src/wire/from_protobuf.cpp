@@ -310,6 +310,10 @@ void get(const pb::RetrieveUeContextResponse& p, RetrieveUeContextResponse& m) {
   m.source_front = p.source_front();
 }
 
+void get(const pb::ResourceStatus& p, ResourceStatus& m) {
+  m.prefill_share = p.prefill_share();
+}
+
 void get(const pb::RetrieveUeContextFailure& p, RetrieveUeContextFailure& m) {
   m.session.value = p.session();
   m.epoch.value = p.epoch();

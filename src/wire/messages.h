@@ -361,13 +361,22 @@ struct RetrieveUeContextFailure {
                          const RetrieveUeContextFailure&) = default;
 };
 
+// What a preparation may expect of the sender's engine (XnAP's RESOURCE STATUS UPDATE). Sent when
+// it changes; a peer of minor version 0 does not know it.
+struct ResourceStatus {
+  // Of the rate at which it prefills alone, (0, 1]: what is left to a preparation that spares the
+  // sessions decoding there.
+  double prefill_share = 1;
+  friend bool operator==(const ResourceStatus&, const ResourceStatus&) = default;
+};
+
 // The order is the frame type on the wire minus 1; append only.
 using Message = std::variant<Hello, Credit, KeepAlive, ErrorMessage, HandoverRequest,
                              HandoverRequestAcknowledge, HandoverPreparationFailure, TokenUpdate,
                              KvBlock, PreparationProgress, SnStatusTransfer, HandoverSuccess,
                              UeContextRelease, UeContextReleaseAck, LeaseRenew, Moved, StaleEpoch,
                              HandoverCancel, HandoverCancelAck, RetrieveUeContextRequest,
-                             RetrieveUeContextResponse, RetrieveUeContextFailure>;
+                             RetrieveUeContextResponse, RetrieveUeContextFailure, ResourceStatus>;
 
 std::string_view name_of(const Message& message);
 

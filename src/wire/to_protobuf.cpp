@@ -301,6 +301,10 @@ void put(const RetrieveUeContextResponse& m, pb::RetrieveUeContextResponse& p) {
   p.set_source_front(m.source_front);
 }
 
+void put(const ResourceStatus& m, pb::ResourceStatus& p) {
+  p.set_prefill_share(m.prefill_share);
+}
+
 void put(const RetrieveUeContextFailure& m, pb::RetrieveUeContextFailure& p) {
   p.set_session(m.session.value);
   p.set_epoch(m.epoch.value);

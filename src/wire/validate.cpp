@@ -10,6 +10,7 @@ constexpr std::uint8_t kLastConsistency = static_cast<std::uint8_t>(Consistency:
 constexpr std::uint8_t kLastFinish = static_cast<std::uint8_t>(FinishReason::kError);
 constexpr std::uint8_t kLastOrder = static_cast<std::uint8_t>(SendOrder::kByImportance);
 constexpr std::uint8_t kLastChannel = static_cast<std::uint8_t>(Channel::kData);
+constexpr double kSmallestShare = 1e-6;
 constexpr double kUnbounded = std::numeric_limits<double>::max();
 
 // Where a value stands, as a chain through the callers' frames; becomes text only for an error.
@@ -155,6 +156,9 @@ class Validator {
     check(at / "compatibility", m.compatibility);
     check(at / "plan", m.plan);
     at_most(at / "source_front", m.source_front, m.snapshot.tokens.size(), "tokens");
+  }
+  void check(const At& at, const ResourceStatus& m) {
+    number(at / "prefill_share", m.prefill_share, kSmallestShare, 1);
   }
   void check(const At& at, const RetrieveUeContextFailure& m) {
     name(at / "session", m.session.value);

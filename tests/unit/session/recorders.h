@@ -79,9 +79,11 @@ class TargetRecorder : public TargetPort {
   }
   void decode_next() override { commands.push_back({'d', {}}); }
   void truncate(TokenPosition front) override { commands.push_back({'t', {front, front}}); }
+  TokenPosition prefill_budget() override { return budget; }
   bool may_follow() const override { return idle; }
   Duration last_id_age() const override { return age; }
   bool idle = false;
+  TokenPosition budget = 1000;
   Duration age{0};
   std::vector<wire::Message> sent;
   std::vector<Command> commands;

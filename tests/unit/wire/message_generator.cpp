@@ -253,8 +253,10 @@ Message MessageGenerator::make(std::size_t index) {
       m.source_front = static_cast<TokenPosition>(below(m.snapshot.tokens.size() + 1));
       return m;
     }
-    default:
+    case 21:
       return RetrieveUeContextFailure{session(), epoch(), cause(), word(100)};
+    default:
+      return ResourceStatus{between(1e-6, 1)};
   }
 }
 
