@@ -7,6 +7,14 @@
 
 namespace pallas::session {
 
+namespace {
+
+// Ids beyond the source's KV, which are replayed above the part. A source in mid-prompt leaves
+// more: then there is no answer to hurry for.
+constexpr TokenPosition kFewBeyond = 4;
+
+}  // namespace
+
 bool TargetHandover::may_collect() const {
   return setup_.plan.partial() && setup_.holes && setup_.consistency != wire::Consistency::kExact;
 }
@@ -25,7 +33,8 @@ bool TargetHandover::waits_for_part() {
     return true;
   }
   if (state_ != State::kCompleting) return true;
-  if (source_lost_ || diverged_ || !kv_coming_ || source_n_ <= front_ ||
+  const bool few_beyond = known_end() - source_n_ <= kFewBeyond;
+  if (source_lost_ || diverged_ || !kv_coming_ || source_n_ <= front_ || !few_beyond ||
       covered().covers({0, source_n_})) {
     collects_ = false;
     return false;
