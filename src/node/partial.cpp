@@ -89,7 +89,7 @@ void Node::Impl::begin_back_fill(Session& s) {
   fill.target = std::move(s.incoming);
   fill.begun_at = s.log.generated();
   fill.attached_at = s.attached_at;
-  fill.epoch = s.epoch;
+  fill.epoch = s.report ? s.report->epoch : s.epoch;
   fill.refused_before = fill.target->counts().blocks_refused;
   ++stats_.partial_handovers;
   if (s.report) {

@@ -76,6 +76,7 @@ Status check(const WorldSettings& settings) {
   if (n.control_period <= Duration{0}) return bad("control_period_ms: must be above 0");
   if (n.t_max <= Duration{0}) return bad("t_max_s: must be above 0");
   if (n.window_margin < Duration{0}) return bad("window_margin_ms: must be at least 0");
+  if (n.preparation_spacing < 1) return bad("preparation_spacing: must be at least 1");
   if (!(n.window_margin_share >= 0)) return bad("window_margin_share: must be at least 0");
   if (n.lease <= Duration{0}) return bad("lease_s: must be above 0");
   if (settings.radio_latency < Duration{0}) return bad("radio_latency_ms: must be at least 0");

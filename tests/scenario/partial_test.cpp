@@ -395,6 +395,37 @@ TEST(Partial, the_ue_that_returns_to_the_source_finds_its_kv) {
   }
 }
 
+TEST(Partial, a_claim_at_the_source_itself_is_served_from_its_kv_and_fences_the_part) {
+  for (const Duration delay : kDelays) {
+    SCOPED_TRACE(to_ms(delay));
+    VirtualGnbs world(with());
+    VirtualUe& ue = talk(world);
+    ASSERT_TRUE(world.attach(ue, "b"));
+    ASSERT_TRUE(world.clock.run_until([&] { return is_partial(world, "b"); }, 10s));
+    world.clock.run_for(delay);
+    ue.at = NodeId("a");  // it remembers where it was before
+    ASSERT_TRUE(world.attach(ue, "c"));
+    world.clock.run_for(100ms);
+    EXPECT_FALSE(is_partial(world, "b"));
+    finish(world, ue);
+    expect_nothing_left(world);
+    if (testing::Test::HasFailure()) return;
+  }
+}
+
+TEST(Partial, before_the_first_token_the_prompt_is_computed_and_received_as_ever) {
+  VirtualGnbs world(with());
+  VirtualUe& ue = world.open("a", 600, [](auto& p) {
+    p.max_tokens = 100;
+    p.consistency = wire::Consistency::kPreferExact;
+  });
+  world.clock.run_for(500ms);
+  ASSERT_TRUE(ue.transcript.entries().empty());
+  ASSERT_TRUE(world.attach(ue, "b"));
+  finish(world, ue);
+  EXPECT_EQ(ue.transcript.ids(), world.reference(ue, 100));
+}
+
 TEST(Partial, the_next_cell_is_prepared_only_when_the_session_is_whole) {
   VirtualGnbs world(with());
   VirtualUe& ue = talk(world);

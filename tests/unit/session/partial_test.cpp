@@ -395,6 +395,14 @@ TEST_F(PartialTarget, replays_above_the_part_what_the_ue_has_beyond_the_source) 
   EXPECT_EQ(staged.coverage().total(), 60u);
 }
 
+TEST_F(PartialTarget, of_a_source_in_mid_prompt_is_an_ordinary_one) {
+  auto target = make(partial(0.4));
+  arrive(target);
+  for (int i = 0; i < 5; ++i) log.append(800, NodeId("a"));
+  ASSERT_TRUE(rows(target, {{0, 4}, {50, 100}}));
+  EXPECT_EQ(port.commands.back(), (Command{'a', {0, 4}}));
+}
+
 TEST_F(PartialTarget, cut_below_the_source_leaves_the_part_at_its_first_hole) {
   auto target = make(partial(0.4));
   arrive(target);
