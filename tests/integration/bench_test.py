@@ -51,8 +51,10 @@ class BenchHandover(unittest.TestCase):
         self.assertIn("two-front", err)
 
     def test_a_session_on_a_part_of_its_kv_is_followed_until_it_is_whole(self):
-        out, _ = self.bench("--scheme=partial", "--gnb=partial_fraction=0.5", "--handovers=1", "--goodput-mbps=0.1",
-                            "--available-s=0", "--json")
+        status, out, err = run("bench", "handover", "--engine=fake", "--context=300", "--available-s=0",
+                               "--goodput-mbps=0.1", "--scheme=partial", "--gnb=partial_fraction=0.5",
+                               "--handovers=1", "--plain", "--json", timeout=170)
+        self.assertEqual(status, 0, out + err)
         row, control = json.loads(out)
         part = row["partial"]
         self.assertEqual(part["fraction"]["count"], 1)
