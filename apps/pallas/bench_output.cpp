@@ -138,6 +138,21 @@ std::string accuracy_lines(const std::vector<const SchemeSummary*>& group, std::
          text;
 }
 
+// Of those that began on a part of their KV; empty where none did.
+std::string part_lines(const std::vector<const SchemeSummary*>& group, std::size_t width) {
+  std::string text;
+  for (const auto* s : group) {
+    if (s->part.count == 0) continue;
+    text += fmt::format("{:<{}}{:>9}{:>9}{:>9}{:>12}{:>12}\n", s->scheme, width, s->part.count,
+                        cell(s->part.mean, 3), cell(s->part_tokens.mean),
+                        cell(s->part_complete_ms.p50), cell(s->part_complete_ms.max));
+  }
+  if (text.empty()) return text;
+  return fmt::format("{:<{}}{:>9}{:>9}{:>9}{:>12}{:>12}\n", "on a part of KV", width, "n",
+                     "fraction", "tokens", "whole p50", "max") +
+         text;
+}
+
 std::string setting_table(const std::vector<const SchemeSummary*>& group) {
   const auto& first = yardstick(group);
   std::size_t width = 14;
@@ -156,6 +171,7 @@ std::string setting_table(const std::vector<const SchemeSummary*>& group) {
     }
     text += "\n" + accuracy_lines(group, width);
   }
+  text += part_lines(group, width);
   if (first.setting.residents > 0) {
     text += "residents' ITL: before, during and after the preparation, each p50, p90, max\n";
     for (const auto* s : group) text += resident_line(*s, width);
@@ -197,6 +213,13 @@ void write(http::JsonWriter& json, const SchemeSummary& s) {
   write(json, "control_gap_ms", s.control_gap);
   json.member("worst_user_sit_ms", s.worst_user_sit_ms);
   write(json, "fraction_at_deadline", s.fraction);
+  if (s.part.count > 0) {
+    json.key("partial").begin_object();
+    write(json, "fraction", s.part);
+    write(json, "tokens", s.part_tokens);
+    write(json, "complete_ms", s.part_complete_ms);
+    json.end_object();
+  }
   json.member("accuracy_percent", s.accuracy)
       .member("worst_user_accuracy_percent", s.worst_user_accuracy)
       .member("below_threshold_handovers", s.below_threshold);
@@ -346,17 +369,20 @@ std::string csv_line(const HandoverRow& row) {
                   row.available_s, csv_number(at.window_s), row.round, row.mover + 1, row.hop + 1,
                   csv_number(row.seen.sit_ms), csv_number(row.seen.gap_ms),
                   csv_number(row.control_gap_ms), row.ids_ok ? (*row.ids_ok ? "1" : "0") : "");
-  if (!row.seen.gnb) return text + ",,,,,,,,,,,,,,,,,,\n";
+  if (!row.seen.gnb) return text + ",,,,,,,,,,,,,,,,,,,,,\n";
   const auto& gnb = *row.seen.gnb;
-  return text + fmt::format(",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n",
-                            gnb.exact ? 1 : 0, gnb.prepared ? 1 : 0,
-                            row.seen.foretold_wrongly ? 1 : 0, gnb.tokens_total, gnb.bytes,
-                            gnb.tokens_received, gnb.tokens_recomputed, gnb.tokens_replayed,
-                            gnb.tokens_overlap, gnb.early_s, csv_number(gnb.request_ms),
-                            csv_number(gnb.fronts_met_ms), csv_number(gnb.status_ms),
-                            csv_number(gnb.covered_ms), csv_number(gnb.first_token_ms),
-                            csv_number(gnb.fraction_at_attach),
-                            csv_number(gnb.fraction_at_deadline), csv_number(row.accuracy));
+  const auto& part = gnb.partial;
+  return text +
+         fmt::format(
+             ",{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}\n", gnb.exact ? 1 : 0,
+             gnb.prepared ? 1 : 0, row.seen.foretold_wrongly ? 1 : 0, gnb.tokens_total, gnb.bytes,
+             gnb.tokens_received, gnb.tokens_recomputed, gnb.tokens_replayed, gnb.tokens_overlap,
+             gnb.early_s, csv_number(gnb.request_ms), csv_number(gnb.fronts_met_ms),
+             csv_number(gnb.status_ms), csv_number(gnb.covered_ms), csv_number(gnb.first_token_ms),
+             csv_number(gnb.fraction_at_attach), csv_number(gnb.fraction_at_deadline),
+             csv_number(row.accuracy), part ? fmt::format("{}", part->fraction) : "",
+             part ? fmt::format("{}", part->tokens) : "",
+             part ? csv_number(part->complete_ms) : "");
 }
 
 }  // namespace
@@ -385,7 +411,8 @@ std::string handovers_csv(const std::vector<SchemeSummary>& summaries) {
       "window_s,round,mover,handover,sit_ms,gap_ms,control_gap_ms,ids_ok,exact,prepared,"
       "foretold_wrongly,tokens_total,bytes,tokens_sent,tokens_recomputed,tokens_replayed,"
       "tokens_overlap,early_s,request_ms,fronts_met_ms,status_ms,covered_ms,first_token_ms,"
-      "fraction_at_attach,fraction_at_deadline,accuracy\n";
+      "fraction_at_attach,fraction_at_deadline,accuracy,partial_fraction,"
+      "partial_tokens,complete_ms\n";
   for (const auto& summary : summaries) {
     for (const auto& row : summary.rows) text += csv_line(row);
   }

@@ -188,6 +188,7 @@ class Summarizer {
 
   static void add_up(SchemeSummary& s) {
     std::vector<double> sit, gap, control_gap, fraction, accuracy;
+    std::vector<double> part, part_tokens, part_complete;
     for (const auto& row : s.rows) {
       if (row.seen.sit_ms) sit.push_back(*row.seen.sit_ms);
       if (row.seen.gap_ms) gap.push_back(*row.seen.gap_ms);
@@ -199,6 +200,11 @@ class Summarizer {
         accuracy.push_back(*row.accuracy);
         fraction.push_back(*gnb.fraction_at_deadline);
         if (fraction.back() < s.utility_threshold) ++s.below_threshold;
+      }
+      if (gnb.partial) {
+        part.push_back(gnb.partial->fraction);
+        part_tokens.push_back(static_cast<double>(gnb.partial->tokens));
+        if (gnb.partial->complete_ms) part_complete.push_back(*gnb.partial->complete_ms);
       }
       ++s.reported;
       s.failed += gnb.error.empty() ? 0 : 1;
@@ -215,6 +221,9 @@ class Summarizer {
     s.gap = distribution(gap);
     s.control_gap = distribution(control_gap);
     s.fraction = distribution(fraction);
+    s.part = distribution(part);
+    s.part_tokens = distribution(part_tokens);
+    s.part_complete_ms = distribution(part_complete);
     s.accuracy = distribution(accuracy).mean;
   }
 

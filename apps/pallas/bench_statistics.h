@@ -65,6 +65,9 @@ struct SchemeSummary {
   std::optional<double> worst_user_sit_ms;              // mean over groups of the group's longest
   Distribution fraction;                                // of the KV that was there at the deadline
   std::optional<double> accuracy, worst_user_accuracy;  // means, of all and of each group's least
+  // Of handovers that began on a part of the KV: how much it was, how many tokens were decoded on
+  // it, and when it was whole, in ms after the attach.
+  Distribution part, part_tokens, part_complete_ms;
   double utility_threshold = 0;
   std::size_t below_threshold = 0;  // handovers with a smaller fraction
   // Sums over all handovers.

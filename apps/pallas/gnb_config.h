@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "base/units.h"
+#include "engine/profile.h"
 #include "mobility/cells.h"
 #include "node/config.h"
 
@@ -89,6 +90,9 @@ std::string to_toml(const GnbConfig& config);
 
 // Everything that can be checked without opening a file or a port.
 Status check(const GnbConfig& config);
+
+// What needs the engine to be known: kInvalidConfig for settings that it cannot serve.
+Status check_abilities(const GnbConfig& config, const engine::EngineInfo& engine);
 
 struct HostPort {
   std::string host;

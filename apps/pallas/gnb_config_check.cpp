@@ -170,6 +170,9 @@ Status check_planning(const GnbConfig& config) {
   if (!(node.window_margin_share >= 0 && node.window_margin_share <= 10)) {
     return wrong("window_margin_share", "must be from 0 to 10");
   }
+  if (node.preparation_spacing < 1 || node.preparation_spacing > 1000) {
+    return wrong("preparation_spacing", "must be from 1 to 1000");
+  }
   const plan::Utility& utility = node.utility;
   if (!(utility.full > 0 && utility.full <= 100)) {
     return wrong("utility_full", "must be above 0, at most 100");
@@ -179,6 +182,9 @@ Status check_planning(const GnbConfig& config) {
   }
   if (!(utility.threshold > 0 && utility.threshold < 1)) {
     return wrong("utility_threshold", "must be between 0 and 1");
+  }
+  if (!(node.partial_fraction > 0 && node.partial_fraction <= 1)) {
+    return wrong("partial_fraction", "must be above 0, at most 1");
   }
   if (!(node.slo_ms > 0) || !std::isfinite(node.slo_ms)) return wrong("slo_ms", "must be above 0");
   if (!(config.goodput_mbps >= 0) || !std::isfinite(config.goodput_mbps)) {
@@ -229,6 +235,23 @@ Status check(const GnbConfig& config) {
   }
   for (const auto& part : {check_addresses, check_cells, check_engine, check_planning, check_log}) {
     if (auto status = part(config); !status) return status;
+  }
+  return {};
+}
+
+Status check_abilities(const GnbConfig& config, const engine::EngineInfo& engine) {
+  const bool scheme = config.node.scheme == "partial";
+  if (!scheme && config.node.partial_fallback <= Duration{0}) return {};
+  const std::string field = scheme ? "scheme" : "partial_fallback_ms";
+  if (!engine.capabilities.holes) {
+    return wrong(field,
+                 "partial needs an engine that decodes on scattered rows of KV (capability "
+                 "holes), and " +
+                     engine.compatibility.engine_build + " does not");
+  }
+  const bool observes = config.node.partial_ordering == engine::Ordering::kObservationWindow;
+  if (observes && engine.compatibility.flash_attention) {
+    return wrong("partial_ordering", "observation-window does not go with flash attention");
   }
   return {};
 }

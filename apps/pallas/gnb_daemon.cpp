@@ -162,6 +162,7 @@ Result<net::PeerLinksConfig> links_config(const GnbConfig& config, BootId boot,
   links.name = config.node.name;
   links.boot = boot;
   links.compatibility = std::move(compatibility);
+  links.holes = engine.capabilities.holes;
   links.listen_address = numeric(listen->host);
   links.listen_port = listen->port;
   links.block_bytes = engine.geometry.bytes_per_token() * engine.geometry.block_tokens;
@@ -319,6 +320,7 @@ Status run_gnb(const GnbConfig& config, bool json) {
 
   const BootId boot(random_bits());
   const auto& info = kit->engine->info();
+  if (auto able = check_abilities(config, info); !able) return able;
   auto links_settings = links_config(config, boot, info, to_wire(info.compatibility), **log);
   if (!links_settings) return Failure(links_settings.error());
   auto links = net::PeerLinks::create(io, clock, std::move(*links_settings));

@@ -59,6 +59,16 @@ void visit_members(Report& report, Visit visit) {
   visit("bytes", report.bytes);
 }
 
+template <class Partial, class Visit>
+void visit_partial(Partial& partial, Visit visit) {
+  visit("fraction", partial.fraction);
+  visit("positions", partial.positions);
+  visit("tokens", partial.tokens);
+  visit("tokens_replayed", partial.tokens_replayed);
+  visit("second_slot", partial.second_slot);
+  visit("complete_ms", partial.complete_ms);
+}
+
 // The reports of `session` in an answer of GET /v1/handovers: its member `name`, or a bare list.
 Result<std::vector<nlohmann::json>> reports_of(const std::string& text, const char* name,
                                                const SessionId& session) {
@@ -86,6 +96,11 @@ GnbReport parse_gnb_report(const nlohmann::json& object) {
   GnbReport report;
   if (object.is_object()) {
     visit_members(report, [&](const char* key, auto& member) { take(object, key, member); });
+    const auto part = object.find("partial");
+    if (part != object.end() && part->is_object()) {
+      visit_partial(report.partial.emplace(),
+                    [&](const char* key, auto& member) { take(*part, key, member); });
+    }
   }
   return report;
 }
@@ -119,6 +134,12 @@ std::string to_json(const GnbReport& report) {
   http::JsonWriter json;
   json.begin_object();
   visit_members(report, [&](const char* key, const auto& member) { json.member(key, member); });
+  if (report.partial) {
+    json.key("partial").begin_object();
+    visit_partial(*report.partial,
+                  [&](const char* key, const auto& member) { json.member(key, member); });
+    json.end_object();
+  }
   return json.end_object().take();
 }
 

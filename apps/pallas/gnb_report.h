@@ -27,6 +27,14 @@ struct GnbReport {
   std::optional<double> fraction_at_attach, fraction_at_deadline;
   std::uint64_t shadow_tokens = 0, shadow_agreed = 0, shadow_differed = 0;
   bool shadow_used = false;
+  // Of one that began on a part of the KV, and what became of it.
+  struct Partial {
+    double fraction = 0;
+    std::uint64_t positions = 0, tokens = 0, tokens_replayed = 0;
+    bool second_slot = false;
+    std::optional<double> complete_ms;
+  };
+  std::optional<Partial> partial;
   std::string json;  // all of it, where it came from a gNB, for `pallas trace`
 };
 // The source's report of a handover.

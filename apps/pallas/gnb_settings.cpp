@@ -123,6 +123,15 @@ Status assign(const std::string& key, plan::UtilityShape& to, const SettingValue
   return {};
 }
 
+Status assign(const std::string& key, engine::Ordering& to, const SettingValue& value) {
+  const auto* s = std::get_if<std::string>(&value);
+  if (s == nullptr) return wrong(key, "must be a string");
+  const auto ordering = engine::parse_ordering(*s);
+  if (!ordering) return wrong(key, ordering.error().message);
+  to = *ordering;
+  return {};
+}
+
 SettingValue value_of(const std::string&, bool v) {
   return v;
 }
@@ -163,6 +172,10 @@ SettingValue value_of(const std::string&, node::Shadow v) {
 
 SettingValue value_of(const std::string&, plan::LinkSharing v) {
   return std::string(plan::to_string(v));
+}
+
+SettingValue value_of(const std::string&, engine::Ordering v) {
+  return std::string(engine::name_of(v));
 }
 
 SettingValue value_of(const std::string&, plan::UtilityShape v) {
@@ -257,6 +270,10 @@ std::vector<Setting> make_settings() {
               PALLAS_FIELD(node.window_margin)),
       setting("window_margin_share", "And by this share of its window, for rates that vary",
               PALLAS_FIELD(node.window_margin_share)),
+      setting(
+          "preparation_spacing",
+          "Of so many intervals of the sessions here, one may have a chunk of a preparation in it",
+          PALLAS_FIELD(node.preparation_spacing)),
       setting("shadow", "A prepared target decodes beside its source: off, idle or always",
               PALLAS_FIELD(node.shadow)),
       setting("link_sharing",
@@ -270,6 +287,18 @@ std::vector<Setting> make_settings() {
               PALLAS_FIELD(node.utility.steepness)),
       setting("utility_threshold", "The fraction where it is steepest (tau), between 0 and 1",
               PALLAS_FIELD(node.utility.threshold)),
+      setting("partial_ordering",
+              "Scheme partial: which KV is sent first: sinks-recency, key-norm, key-diff, "
+              "observation-window or random",
+              PALLAS_FIELD(node.partial_ordering)),
+      setting("partial_fraction", "The target decodes with this fraction of it, above 0, at most 1",
+              PALLAS_FIELD(node.partial_fraction)),
+      setting("partial_deadline_ms",
+              "Or so long after the UE came, with what is always sent; 0: no deadline",
+              PALLAS_FIELD(node.partial_deadline)),
+      setting("partial_fallback_ms",
+              "Other schemes: partial for unprepared cells where ctHO takes longer; 0: never",
+              PALLAS_FIELD(node.partial_fallback)),
       setting("use_uncertainty",
               "Windows follow a prediction's sigma and confidence where it has them",
               PALLAS_FIELD(node.use_uncertainty)),

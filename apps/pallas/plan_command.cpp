@@ -60,6 +60,8 @@ void add_flags(CLI::App& app, Flags& flags) {
   app.add_option("--load", o.load, "Seconds to load the model at the target (0)");
   app.add_option("--sigma", o.sigma, "Standard deviation of --remaining, in seconds");
   app.add_option("--confidence", o.confidence, "That the target is right, 0 to 1");
+  app.add_option("--partial-fraction", o.partial_fraction,
+                 "Of the KV that partial decodes with (0.4)");
   app.add_flag("--json", flags.json, "A list of objects, one a scheme");
   app.add_option("--plot", o.plot, "Draws SIT and early exposure over the window into this SVG");
 }
@@ -107,7 +109,7 @@ int plan_command(std::vector<std::string> args) {
   }
   const auto plans = make_plans(*request);
   if (flags.json) {
-    fmt::print("{}\n", plans_json(plans));
+    fmt::print("{}\n", plans_json(*request, plans));
   } else {
     fmt::print("{}", plans_text(*request, plans));
   }

@@ -7,6 +7,7 @@
 
 #include "http/json_writer.h"
 #include "plan/cost_model.h"
+#include "plan/partial.h"
 #include "plan/two_front_model.h"
 #include "plan/uncertainty.h"
 
@@ -27,6 +28,15 @@ std::string start_of(const PlanRequest& request, const plan::Decision& decision)
   if (request.input.at_handover || decision.trigger) return "now";
   if (decision.window.count() <= 0) return "at the handover";
   return fmt::format("in {:.2f} s", decision.look_again.count());
+}
+
+// None where partial is never the faster one.
+std::optional<double> break_even_mbps(const plan::PlanInput& input) {
+  const double mbps =
+      plan::partial_break_even(input.partial_fraction,
+                               static_cast<double>(input.kv_bytes_per_token), input.prefill_rate)
+          .mbps();
+  return std::isfinite(mbps) ? std::optional(mbps) : std::nullopt;
 }
 
 }  // namespace
@@ -65,10 +75,16 @@ std::string plans_text(const PlanRequest& request, const std::vector<SchemePlan>
                         plan.scheme, d.window.count(), start_of(request, d), split_of(d),
                         d.expected_bytes / 1e6, d.expected_sit.count(), d.expected_early.count());
   }
+  if (wanted(request, "partial")) {
+    const auto least = break_even_mbps(in);
+    text += fmt::format("\npartial: decodes with {:g} of the KV; ctHO interrupts for less {}\n",
+                        in.partial_fraction,
+                        least ? fmt::format("below {:.1f} Mbps", *least) : "at any goodput");
+  }
   return text;
 }
 
-std::string plans_json(const std::vector<SchemePlan>& plans) {
+std::string plans_json(const PlanRequest& request, const std::vector<SchemePlan>& plans) {
   http::JsonWriter json;
   json.begin_array();
   for (const SchemePlan& plan : plans) {
@@ -80,8 +96,12 @@ std::string plans_json(const std::vector<SchemePlan>& plans) {
         .member("sit_s", d.expected_sit.count())
         .member("early_s", d.expected_early.count())
         .member("bytes", std::round(d.expected_bytes))
-        .member("trigger_now", d.trigger)
-        .end_object();
+        .member("trigger_now", d.trigger);
+    if (plan.scheme == "partial") {
+      json.member("fraction", request.input.partial_fraction)
+          .member("break_even_mbps", break_even_mbps(request.input));
+    }
+    json.end_object();
   }
   return json.end_array().take();
 }

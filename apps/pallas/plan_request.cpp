@@ -82,6 +82,11 @@ Status take_objective(const PlanOptions& options, plan::PlanInput& input) {
   input.t_max = Seconds(options.t_max.value_or(input.t_max.count()));
   if (auto ok = above_zero("--t-max", input.t_max.count()); !ok) return ok;
   if (input.step > input.t_max) return wrong("--step", "is longer than --t-max");
+  input.may_be_partial = true;
+  input.partial_fraction = options.partial_fraction.value_or(input.partial_fraction);
+  if (!(input.partial_fraction > 0 && input.partial_fraction <= 1)) {
+    return wrong("--partial-fraction", "must be above 0, at most 1");
+  }
   if (options.sigma) {
     if (auto ok = not_negative("--sigma", *options.sigma); !ok) return ok;
     input.sigma = Seconds(*options.sigma);

@@ -24,6 +24,7 @@ struct PlanOptions {
   std::optional<double> alpha, step, t_max;
   std::optional<double> activation, load;
   std::optional<double> sigma, confidence;
+  std::optional<double> partial_fraction;
   std::optional<std::string> plot;  // an SVG file
 };
 

@@ -400,6 +400,7 @@ class Reader {
     in.duration("control_period_ms", n.control_period, 1e-3);
     in.duration("window_margin_ms", n.window_margin, 1e-3);
     in.number("window_margin_share", n.window_margin_share);
+    in.count("preparation_spacing", n.preparation_spacing);
     in.duration("t_max_s", n.t_max, 1);
     in.duration("lease_s", n.lease, 1);
     in.duration("flap_s", n.flap, 1);

@@ -139,6 +139,13 @@ std::vector<double> attention_scores(const std::vector<std::vector<double>>& hea
   return scores;
 }
 
+std::vector<TokenPosition> by_importance(std::span<const double> scores) {
+  std::vector<TokenPosition> order;
+  sort_by_score(order, scores);
+  std::reverse(order.begin(), order.end());
+  return order;
+}
+
 kv::Coverage most_important(std::span<const double> scores, TokenPosition count,
                             AlwaysSent always) {
   const auto end = static_cast<TokenPosition>(scores.size());
@@ -150,10 +157,9 @@ kv::Coverage most_important(std::span<const double> scores, TokenPosition count,
   if (end > 0) take(end - 1);
   for (TokenPosition i = 0; i < std::min(always.sinks, end); ++i) take(i);
   for (TokenPosition i = 0; i < std::min(always.recent, end); ++i) take(end - 1 - i);
-  std::vector<std::uint32_t> order;
-  sort_by_score(order, scores);
-  for (auto best = order.rbegin(); best != order.rend() && chosen.total() < count; ++best) {
-    take(*best);
+  for (const TokenPosition best : by_importance(scores)) {
+    if (chosen.total() >= count) break;
+    take(best);
   }
   return chosen;
 }

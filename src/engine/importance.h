@@ -74,6 +74,9 @@ struct AlwaysSent {
   TokenPosition recent = 16;
 };
 
+// All positions, the most important first. Equal scores: the later position first.
+std::vector<TokenPosition> by_importance(std::span<const double> scores);
+
 // The `count` positions of [0, scores.size()) to have first: those always sent (the very last
 // position before any other, since decoding goes on behind it), then by score. Equal scores: the
 // later position first.

@@ -42,8 +42,10 @@ Failure not_at_front(const char* what, std::uint64_t at, TokenPosition front) {
 // make progress.
 constexpr TokenPosition kSmallestChunk = 8;
 
-// In which the node has heard of a token and asked for its row: much less than a step.
+// In which the node has heard of a token or of rows and said what is next: much less than a step.
 constexpr Duration kReaction = std::chrono::microseconds(300);
+// Of a handover's end: the last rows, and the command to decode.
+constexpr int kMostReactions = 3;
 
 }  // namespace
 
@@ -70,9 +72,10 @@ void EngineLoop::run() {
     bytes_left_ =
         std::max(config_.transfer_bytes_per_step, decoder_.rows().geometry().bytes_per_token());
     settle_all();
+    await_commands();
     decode_batch();
     flush();  // tokens do not wait for a chunk
-    answer_exports();
+    await_commands();
     prefill_chunk();
     flush();
   }
@@ -83,16 +86,21 @@ void EngineLoop::settle_all() {
   flush();
 }
 
-// Whoever takes rows out of a session that decodes wants the newest as soon as it is told of it. If
-// the next step began at once, that row would leave only after it.
-void EngineLoop::answer_exports() {
-  const bool expected = std::any_of(slots_.begin(), slots_.end(), [](const auto& entry) {
-    return entry.second.decoding && entry.second.exported;
-  });
-  for (auto& [id, slot] : slots_) slot.exported = false;
-  if (!expected || !mailbox_.take(incoming_, true, steady_now() + kReaction)) return;
-  take_commands();
-  settle_all();
+// Whoever takes rows out of a session that decodes wants the newest as soon as it is told of it,
+// and a session whose rows have come wants to decode. If the next step began at once, they would
+// wait until its end.
+void EngineLoop::await_commands() {
+  for (int round = 0; round < kMostReactions; ++round) {
+    bool decoding = false, expected = false;
+    for (auto& [id, slot] : slots_) {
+      decoding = decoding || slot.decoding;
+      expected = std::exchange(slot.rows_moved, false) || expected;
+    }
+    if (!decoding || !expected) return;
+    if (!mailbox_.take(incoming_, true, steady_now() + kReaction) || incoming_.empty()) return;
+    take_commands();
+    settle_all();
+  }
 }
 
 void EngineLoop::take_commands() {

@@ -57,13 +57,13 @@ class EngineLoop {
     TokenPosition done = 0;         // tokens of the head that are finished
     kv::Bytes rows;                 // of an export that is under way
     std::optional<RankMean> ranks;  // of a ranking by keys that is under way; `done` counts layers
-    bool exported = false;          // since the last step
+    bool rows_moved = false;        // and whoever had them moved has more to say
   };
 
   void take_commands();
   void accept(Command command);
   void settle_all();
-  void answer_exports();
+  void await_commands();
   // Runs commands at the head of the queue until one needs a step, or the bytes are used up.
   void settle(SlotId id, Slot& slot);
   Status check(const Slot& slot, const Command& command) const;

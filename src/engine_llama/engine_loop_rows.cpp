@@ -38,9 +38,10 @@ bool EngineLoop::move_rows(SlotId id, Slot& slot, Command& head) {
     if (slot.done < whole.size()) return false;
   }
   if (in != nullptr) {
+    slot.rows_moved = true;
     emit(id, event::Attached{slot.front});
   } else {
-    slot.exported = true;
+    slot.rows_moved = slot.decoding.has_value();
     emit(id, event::Exported{whole, std::move(slot.rows)});
   }
   return true;
@@ -73,6 +74,7 @@ bool EngineLoop::scatter_rows(SlotId id, Slot& slot, const command::Scatter& com
     }
     before += run.size();
   }
+  slot.rows_moved = true;
   emit(id, event::Attached{slot.front});
   return true;
 }

@@ -278,8 +278,10 @@ Api::Answer Api::attach(const Call& call) {
   }
   auto ue = ue_of(call.request);
   if (!ue) return refuse(call, ue.error());
-  auto parsed = parse_attach(call.request.body, SessionId(call.captured), call.token,
-                             backend_->compatibility(), parser_context());
+  const SessionId session(call.captured);
+  const auto known = backend_->describe(session, call.token);
+  auto parsed = parse_attach(call.request.body, session, call.token, backend_->compatibility(),
+                             parser_context(), known ? &*known : nullptr);
   if (!parsed) return refuse(call, parsed.error());
   if (parsed->context) {
     parsed->context->params.ue = std::move(*ue);

@@ -77,8 +77,8 @@ std::optional<ApiError> check_model(const Json& session, const wire::Compatibili
 
 Parsed<node::UeContext> read_context(const Json& body, const SessionId& id, std::string_view token,
                                      const NodeId& last_node, TokenIndex next_index,
-                                     const wire::Compatibility& ours,
-                                     const ParserContext& context) {
+                                     const wire::Compatibility& ours, const ParserContext& context,
+                                     const wire::SessionSnapshot* known) {
   Fields fields(body);
   const auto endpoint = fields.text("endpoint", 1, 32);
   if (!fields.failed() && endpoint && *endpoint != "chat" && *endpoint != "completions") {
@@ -91,14 +91,15 @@ Parsed<node::UeContext> read_context(const Json& body, const SessionId& id, std:
   if (fields.failed()) return tl::unexpected(to_api_error(fields.error()));
   if (auto error = check_model(*session, ours)) return tl::unexpected(*error);
 
-  const bool chat = endpoint ? *endpoint == "chat" : request->contains("messages");
-  auto parsed =
-      read_request(chat ? Endpoint::kChat : Endpoint::kCompletions, *request, "request.", context);
-  if (!parsed) return tl::unexpected(parsed.error());
-
   node::UeContext out;
-  out.params = std::move(parsed->params);
-  out.prompt = std::move(parsed->prompt);
+  if (known == nullptr) {
+    const bool chat = endpoint ? *endpoint == "chat" : request->contains("messages");
+    auto parsed = read_request(chat ? Endpoint::kChat : Endpoint::kCompletions, *request,
+                               "request.", context);
+    if (!parsed) return tl::unexpected(parsed.error());
+    out.params = std::move(parsed->params);
+    out.prompt = std::move(parsed->prompt);
+  }
   out.params.resume_token = token;
   Fields from(*session, "session.");
   for (const char* name : {"seed", "completion_id", "created", "prompt_tokens"}) from.require(name);
@@ -109,10 +110,10 @@ Parsed<node::UeContext> read_context(const Json& body, const SessionId& id, std:
   out.params.completion_id = from.text("completion_id", 1, wire::kMaxNameBytes).value_or("");
   out.params.created_unix_s = from.integer("created", 0, INT64_MAX).value_or(0);
   const auto prompt_tokens = from.count("prompt_tokens", UINT32_MAX);
-  if (prompt_tokens && *prompt_tokens != out.prompt.size()) {
+  const std::size_t prompt = known != nullptr ? known->prompt_tokens : out.prompt.size();
+  if (prompt_tokens && *prompt_tokens != prompt) {
     from.refuse("prompt_tokens",
-                "differs: the request has " + std::to_string(out.prompt.size()) + " tokens here",
-                true);
+                "differs: the request has " + std::to_string(prompt) + " tokens here", true);
   }
   if (from.failed()) return tl::unexpected(to_api_error(from.error()));
 
@@ -120,7 +121,8 @@ Parsed<node::UeContext> read_context(const Json& body, const SessionId& id, std:
   if (!fields.failed() && out.generated.size() != next_index) {
     fields.refuse("ids", "must be all ids below next_index", true);
   }
-  if (!fields.failed() && out.generated.size() > out.params.max_tokens) {
+  const auto max_tokens = known != nullptr ? known->params.max_tokens : out.params.max_tokens;
+  if (!fields.failed() && out.generated.size() > max_tokens) {
     fields.refuse("ids", "must not be more than max_tokens", true);
   }
   if (!fields.failed()) read_sampled_by(fields, last_node, out);
@@ -132,7 +134,8 @@ Parsed<node::UeContext> read_context(const Json& body, const SessionId& id, std:
 
 Parsed<node::AttachRequest> parse_attach(std::string_view body, const SessionId& session,
                                          std::string_view token, const wire::Compatibility& ours,
-                                         const ParserContext& context) {
+                                         const ParserContext& context,
+                                         const wire::SessionSnapshot* known) {
   const auto json = parse_object(body);
   if (!json) return tl::unexpected(to_api_error(json.error()));
   Fields fields(*json);
@@ -150,7 +153,7 @@ Parsed<node::AttachRequest> parse_attach(std::string_view body, const SessionId&
 
   if (fields.find("request") != nullptr) {
     auto context_of_ue =
-        read_context(*json, session, token, out.last_node, out.next_index, ours, context);
+        read_context(*json, session, token, out.last_node, out.next_index, ours, context, known);
     if (!context_of_ue) return tl::unexpected(context_of_ue.error());
     out.context = std::move(*context_of_ue);
   }

@@ -21,7 +21,7 @@ struct HttpRow {
 using S = node::NodeStats;
 
 // A name that ends in _total is a counter.
-constexpr std::array<NodeRow, 32> kNodeRows = {{
+constexpr std::array<NodeRow, 37> kNodeRows = {{
     {"pallas_sessions_opened_total", "Sessions that clients opened here.", &S::sessions_opened},
     {"pallas_sessions_finished_total", "Sessions that came to their end here.",
      &S::sessions_finished},
@@ -62,6 +62,15 @@ constexpr std::array<NodeRow, 32> kNodeRows = {{
     {"pallas_shadow_tokens_differed_total",
      "Of these, those that were dropped since the source sampled another.", &S::shadow_differed},
     {"pallas_shadow_used_total", "Handovers whose first token was there before.", &S::shadow_used},
+    {"pallas_partial_handovers_total", "Sessions that began here on a part of their KV.",
+     &S::partial_handovers},
+    {"pallas_partial_completed_total", "Of these, those whose KV became whole.",
+     &S::partial_completed},
+    {"pallas_partial_tokens_total", "Tokens decoded on a part of the KV.", &S::partial_tokens},
+    {"pallas_partial_tokens_replayed_total", "Of these, those computed anew for the whole KV.",
+     &S::partial_tokens_replayed},
+    {"pallas_sessions_partial", "Sessions that decode on a part of their KV now.",
+     &S::sessions_partial},
     {"pallas_sessions_live", "Sessions decoding or prefilling here.", &S::sessions_live},
     {"pallas_sessions_prepared", "Sessions prepared here for an arrival.", &S::sessions_prepared},
     {"pallas_sessions_frozen", "Sessions that left and whose KV waits for the release.",

@@ -36,9 +36,13 @@ Parsed<ParsedRequest> parse_request(Endpoint endpoint, std::string_view body,
 
 // Body of POST /v1/sessions/{id}/attach; `session` is the path's id, `token` the header's.
 // `ours` is what the loaded model is: ids of another model or tokenizer are refused by name.
+// `known`: what this node has of the session, where it knows it by id and token. Its own record
+// counts then; the request in the body is not read, since rendering and tokenizing a long one takes
+// milliseconds, and the next token waits for them. The context has neither prompt nor params.
 Parsed<node::AttachRequest> parse_attach(std::string_view body, const SessionId& session,
                                          std::string_view token, const wire::Compatibility& ours,
-                                         const ParserContext& context);
+                                         const ParserContext& context,
+                                         const wire::SessionSnapshot* known = nullptr);
 
 // "<epoch>.<index>", the `id` of a token event.
 struct EventId {

@@ -84,6 +84,7 @@ std::string sessions_json(const std::vector<node::SessionInfo>& sessions) {
         .member("peer", s.peer)
         .member("window_s", s.window_s)
         .member("rows_received", s.rows_received)
+        .member("partial", s.partial)
         .member("target_front", s.target_front)
         .member("handover_in_s", s.handover_in_s)
         .member("next", s.next)
@@ -131,6 +132,19 @@ std::string handover_json(const node::HandoverReport& r, const ClockAnchor& anch
       .member("shadow_differed", r.shadow_differed)
       .member("shadow_used", r.shadow_used)
       .member("error", r.error);
+  json.key("partial");
+  if (r.partial) {
+    json.begin_object()
+        .member("fraction", r.partial->fraction)
+        .member("positions", r.partial->positions)
+        .member("tokens", r.partial->tokens)
+        .member("tokens_replayed", r.partial->tokens_replayed)
+        .member("second_slot", r.partial->second_slot)
+        .member("complete_ms", r.partial->complete_ms)
+        .end_object();
+  } else {
+    json.null();
+  }
   const node::TargetPhases phases = r.phases.value();
   write_phases(json, phases, phases.attached, anchor);
   return json.end_object().take();

@@ -13,5 +13,12 @@ Bytes slice_rows(const Geometry& geometry, const Bytes& payload, TokenRange held
 // The same for scattered positions: as a payload of wanted.total() positions, ascending.
 Bytes gather_rows(const Geometry& geometry, const Bytes& payload, TokenRange held,
                   const Coverage& wanted);
+// Payloads of ascending positions, one behind the other, as the payload of all of them: what
+// gather_rows takes apart. Each size must be its count * bytes_per_token().
+struct RowsPart {
+  TokenPosition count = 0;
+  const Bytes* payload = nullptr;
+};
+Bytes join_rows(const Geometry& geometry, const std::vector<RowsPart>& parts);
 
 }  // namespace pallas::kv

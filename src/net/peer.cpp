@@ -91,6 +91,7 @@ void Peer::say_hello(Connection& connection, wire::Channel channel) {
   hello.boot = links_.boot;
   hello.channel = channel;
   hello.compatibility = links_.compatibility;
+  hello.holes = links_.holes;
   if (channel == wire::Channel::kControl) hello.held = events_->held_from(config_.name);
   Result<kv::Bytes> frame = wire::encode(hello);
   // Attempts that do not fit are merely prepared again.
@@ -171,7 +172,8 @@ void Peer::go_up() {
   control_->read_frame();
   data_->read_frame();
   log(credentials_ == nullptr ? "up" : "up, over TLS 1.3");
-  events_->on_peer_up({config_.name, hello_.boot, hello_.compatibility, std::move(hello_.held)});
+  events_->on_peer_up({config_.name, hello_.boot, hello_.compatibility, std::move(hello_.held),
+                       hello_.holes, hello_.minor});
 }
 
 void Peer::go_down(const Error& reason, bool tell) {

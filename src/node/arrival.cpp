@@ -11,8 +11,6 @@ namespace {
 
 constexpr int kMaxHops = 4;       // Moved answers followed for one claim
 constexpr int kMaxReleases = 25;  // then the source's own clock ends it
-// A source that answered but then sends nothing that the coverage needs.
-constexpr Duration kStall = std::chrono::seconds(5);
 
 // The UE is here, and the source has not said yet where it stopped.
 bool awaits_status(const Session& s) {
@@ -154,6 +152,7 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
       s->role = Role::kArriving;
       pump_stream(*s);
       s->incoming->on_attach();
+      arm_deadline(*s);
       if (!ports.peers->is_up(s->incoming->source()) && !s->incoming->status_known()) {
         recover(*s, "mirror");
         return {};
@@ -251,15 +250,17 @@ void Node::Impl::await_source(Session& s, const NodeId& source) {
 void Node::Impl::watch_progress(Session& s) {
   arm(s.watch, kStall, s, [this](Session& live) {
     if (live.role != Role::kArriving || !live.incoming) return;
-    // Its source may be busy with others whose turn came before: they end.
-    const auto source = peers_.find(live.incoming->source());
-    const bool waits_for_turn = config.link_sharing != plan::LinkSharing::kTurns &&
-                                source != peers_.end() &&
-                                ports.clock->now() - source->second.rows_at < kStall;
-    if (waits_for_turn) return watch_progress(live);
+    if (waits_for_turn(live.incoming->source())) return watch_progress(live);
     live.incoming->on_source_lost();
     after_target(live);
   });
+}
+
+// A source may be busy with others whose turn came before: they end.
+bool Node::Impl::waits_for_turn(const NodeId& source) const {
+  const auto peer = peers_.find(source);
+  return config.link_sharing != plan::LinkSharing::kTurns && peer != peers_.end() &&
+         ports.clock->now() - peer->second.rows_at < kStall;
 }
 
 void Node::Impl::pull(Session& s, const NodeId& from) {
@@ -371,6 +372,7 @@ void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextResponse& m) 
   }
   s->lineage = m.snapshot.lineage;
   s->incoming->adopt_plan(m.attempt, m.plan, m.snapshot.lineage, exact);
+  arm_deadline(*s);
   pump_stream(*s);
   await_source(*s, peer);
   after_target(*s);
@@ -446,6 +448,7 @@ void Node::Impl::fence(Session& s, Epoch epoch, const NodeId& node) {
   s.report.reset();
   s.repeat.cancel();
   s.watch.cancel();
+  if (s.back_fill) release_slot(s);
   const bool computes = s.decoding || s.prefilling || (s.incoming && s.incoming->busy());
   s.incoming.reset();
   s.outgoing.reset();
@@ -546,8 +549,9 @@ void Node::Impl::after_target(Session& s) {
       !s.incoming->source_lost() && ports.peers->is_up(source)) {
     ports.peers->send(source, s.incoming->progress());
   }
-  if (s.role == Role::kArriving &&
-      s.incoming->state() == session::TargetHandover::State::kComplete) {
+  using State = session::TargetHandover::State;
+  const State state = s.incoming->state();
+  if (s.role == Role::kArriving && (state == State::kComplete || state == State::kOnPart)) {
     activate(s);
   }
 }
@@ -561,33 +565,45 @@ void Node::Impl::note_fraction(Session& s) {
   s.fraction = s.incoming->fraction();
 }
 
+void Node::Impl::count(HandoverReport& r, const session::TargetHandover::Counts& counts) {
+  r.tokens_recomputed = counts.recomputed;
+  r.tokens_replayed = counts.replayed;
+  r.tokens_received = counts.received;
+  r.tokens_overlap = counts.overlap;
+  r.residual_tokens = counts.residual;
+  r.bytes = counts.bytes;
+  r.shadow_tokens = counts.shadow_tokens;
+  r.shadow_agreed = counts.shadow_agreed;
+  r.shadow_differed = counts.shadow_differed;
+}
+
+// The session goes on here: with all its KV, or with a part of it for now.
 void Node::Impl::activate(Session& s) {
-  s.arriving->covered.set(ports.clock->now());
+  const TimePoint now = ports.clock->now();
+  const bool on_part = s.incoming->state() == session::TargetHandover::State::kOnPart;
+  (on_part ? s.arriving->part_attached : s.arriving->covered).set(now);
   const auto shadow = s.incoming->take_shadow();
   const auto& counts = s.incoming->counts();
   if (s.report) {
     HandoverReport& r = *s.report;
-    r.covered_ms = ms_since(s.attached_at, ports.clock->now());
-    r.exact = !counts.inexact;
-    if (!r.fraction_at_deadline) r.fraction_at_deadline = 1;
+    count(r, counts);
     r.tokens_total = s.front;
-    r.tokens_recomputed = counts.recomputed;
-    r.tokens_replayed = counts.replayed;
-    r.tokens_received = counts.received;
-    r.tokens_overlap = counts.overlap;
-    r.residual_tokens = counts.residual;
-    r.bytes = counts.bytes;
-    r.shadow_tokens = counts.shadow_tokens;
-    r.shadow_agreed = counts.shadow_agreed;
-    r.shadow_differed = counts.shadow_differed;
+    if (!on_part) r.covered_ms = ms_since(s.attached_at, now);
+    r.exact = !counts.inexact && !on_part;
+    if (!r.fraction_at_deadline) r.fraction_at_deadline = on_part ? s.fraction : 1;
   }
   stats_.kv_blocks_refused += counts.blocks_refused;
   // Rows computed in an unproven class differ from what another node would compute (rule 3).
   if (counts.inexact) s.lineage = Lineage(random_() | 1);
   s.release_to = s.incoming->source();
   s.release_attempt = s.incoming->attempt();
-  s.incoming.reset();
-  s.staged.clear();
+  s.partial.cancel();
+  if (on_part) {
+    begin_back_fill(s);
+  } else {
+    s.incoming.reset();
+    s.staged.clear();
+  }
   s.watch.cancel();
   s.repeat.cancel();
   s.role = Role::kServing;
@@ -607,7 +623,11 @@ void Node::Impl::activate(Session& s) {
     tell_relay(s);
     send_release(s);
   }
-  evaluate(s);
+  if (s.back_fill) {
+    back_filled(s);  // perhaps nothing more will come
+  } else {
+    evaluate(s);
+  }
 }
 
 // A session that ended with its last known id, though nobody said so (its source is gone).
@@ -645,6 +665,7 @@ void Node::Impl::close_report(Session& s) {
 }
 
 void Node::Impl::send_release(Session& s) {
+  if (s.back_fill) return;  // its rows are still wanted
   if (s.release_to.value.empty() || s.release_attempt.counter == 0) return;
   if (s.report) s.arriving->release_sent.first(ports.clock->now());
   ports.peers->send(s.release_to, wire::UeContextRelease{s.id, s.epoch, s.release_attempt});

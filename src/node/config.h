@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "engine/importance.h"
 #include "plan/link_sharing.h"
 #include "plan/utility.h"
 #include "wire/messages.h"
@@ -50,10 +51,21 @@ struct NodeConfig {
   Duration window_margin{std::chrono::milliseconds(300)};  // two-front starts this much earlier
   // And by this share of its window: computing speeds of a second ago are not those of the next.
   double window_margin_share = 0.15;
+  // While sessions decode here, a preparation of two-front computes a chunk in at most one of so
+  // many of their intervals; 1: in each.
+  std::uint32_t preparation_spacing = 12;
   Shadow shadow = Shadow::kIdle;
   // How sessions whose KV goes to the same peer share the link (docs/schemes.md).
   plan::LinkSharing link_sharing = plan::LinkSharing::kTurns;
   plan::Utility utility;  // what water-filling takes a fraction of a session's KV to be worth
+  // Scheme `partial`: positions are sent in this order, and the target decodes as soon as it has
+  // this fraction of them, (0, 1], or this long after the UE came (0: no deadline).
+  engine::Ordering partial_ordering = engine::Ordering::kKeyDiff;
+  double partial_fraction = 0.4;
+  Duration partial_deadline{0};
+  // Other schemes: a UE that comes to an unprepared cell is moved in this way, too, where ctHO
+  // would interrupt it for longer than this, and a partial handover would not. 0: never.
+  Duration partial_fallback{0};
   // Windows take a prediction's sigma and confidence into account, where it has them.
   bool use_uncertainty = true;
   // Prepared in place of a target that refuses, and decodes for it then; empty: nobody is.

@@ -16,12 +16,13 @@ constexpr double kRelyOnLease = 0.8;
 class SourcePortOf : public session::SourcePort {
  public:
   SourcePortOf(Node::Ports ports, NodeId peer, engine::SlotId slot, OnDemand<SourcePhases>& phases,
-               std::function<bool(const NodeId&)> divide_link)
+               std::function<bool(const NodeId&)> divide_link, std::function<void()> rank)
       : ports_(ports),
         peer_(std::move(peer)),
         slot_(slot),
         phases_(phases),
-        divide_link_(std::move(divide_link)) {}
+        divide_link_(std::move(divide_link)),
+        rank_(std::move(rank)) {}
   void send(wire::Message message) override {
     if (std::holds_alternative<wire::SnStatusTransfer>(message)) {
       phases_->status_sent.first(ports_.clock->now());
@@ -35,6 +36,7 @@ class SourcePortOf : public session::SourcePort {
   }
   std::uint64_t kv_backlog() const override { return ports_.peers->kv_backlog(peer_); }
   void export_rows(kv::TokenRange range) override { ports_.engine->export_kv(slot_, range); }
+  void rank() override { rank_(); }
   bool gives_turns() override { return divide_link_(peer_); }
 
  private:
@@ -43,6 +45,7 @@ class SourcePortOf : public session::SourcePort {
   engine::SlotId slot_;
   OnDemand<SourcePhases>& phases_;
   std::function<bool(const NodeId&)> divide_link_;
+  std::function<void()> rank_;
 };
 
 }  // namespace
@@ -69,9 +72,9 @@ void Node::Impl::make_outgoing(Session& s, const NodeId& target, const kv::Trans
   setup.lineage = s.lineage;
   setup.self = config.name;
   s.leaving->restart();
-  s.source_port =
-      std::make_unique<SourcePortOf>(ports, target, s.slot.value_or(engine::SlotId()), s.leaving,
-                                     [this](const NodeId& peer) { return divide_link(peer); });
+  s.source_port = std::make_unique<SourcePortOf>(
+      ports, target, s.slot.value_or(engine::SlotId()), s.leaving,
+      [this](const NodeId& peer) { return divide_link(peer); }, [this, &s] { ask_for_order(s); });
   s.outgoing =
       std::make_unique<session::SourceHandover>(std::move(setup), s.log, s.front, *s.source_port);
   s.seen = {};
@@ -210,6 +213,7 @@ void Node::Impl::handle(const NodeId& peer, wire::PreparationProgress& m) {
   }
   seen.unfinished = m.front < m.prefill_goal && !m.follows;
   s->outgoing->on_progress(m);
+  if (s->role == Role::kFrozen) keep_frozen(*s);
 }
 
 // A lower epoch is stale; equal ones of two gNBs that numbered for a plain client are ordered by
@@ -363,6 +367,7 @@ void Node::Impl::on_paused(engine::SlotId slot, TokenPosition front) {
   s->decoding = false;
   s->prefilling = false;
   if (!std::exchange(s->stopping, false)) return;
+  if (s->back_fill && s->back_fill->pausing) return part_ended(*s);
   using State = session::SourceHandover::State;
   if (s->outgoing && s->outgoing->state() == State::kClaimed) {
     frozen(*s);
@@ -382,6 +387,11 @@ void Node::Impl::frozen(Session& s) {
   s.elsewhere = s.outgoing->target();
   s.lease.cancel();
   s.outgoing->on_paused(s.front, s.finish, s.slot.has_value(), next_due(s));
+  keep_frozen(s);
+}
+
+// Counted from the last sign that the target makes progress (rule 4).
+void Node::Impl::keep_frozen(Session& s) {
   arm(s.loan, config.frozen, s, [this](Session& live) {
     if (live.role == Role::kFrozen) become_moved(live, live.elsewhere);
   });
@@ -482,6 +492,9 @@ void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextRequest& m) {
       return;
     }
   }
+  // What it decodes on is of no use elsewhere: whoever takes it over has the ids.
+  const bool on_part = s->back_fill != nullptr;
+  if (on_part) release_slot(*s);
   const bool again = s->holder == peer && s->epoch == m.epoch;
   const NodeId previous = s->holder;
   const bool fence_previous = frozen_here && previous != peer && previous != config.name;
@@ -523,7 +536,7 @@ void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextRequest& m) {
       input.prefill_rate = TokensPerSecond(m.prefill_rate);
       input.common = common_split(*s, peer, m.prefill_rate);
     }
-    const plan::Decision decision = scheme_->decide(input);
+    const plan::Decision decision = decide_pull(input, on_part);
     if (decision.plan.relay && !frozen_here) {
       response.plan = decision.plan;
       response.snapshot = snapshot(*s);

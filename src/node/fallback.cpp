@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "node/impl.h"
+#include "plan/partial.h"
 
 namespace pallas::node {
 
@@ -46,6 +47,21 @@ bool Node::Impl::has_stand_in(const Session& s, const NodeId& target) const {
          ports.peers->is_up(s.outgoing->target());
 }
 
+// For a UE that came to an unprepared cell. A source without KV only has ids to give; where all of
+// the scheme's KV would take too long, a part comes first.
+plan::Decision Node::Impl::decide_pull(const plan::PlanInput& input, bool without_kv) const {
+  const auto decide = [&input](std::string_view name) {
+    return (*plan::make_scheme(name))->decide(input);
+  };
+  if (without_kv) return decide("recompute");
+  plan::Decision decision = scheme_->decide(input);
+  const bool may = config.partial_fallback > Duration{0} && !decision.plan.relay;
+  if (may && plan::partial_rescues(input, to_seconds(config.partial_fallback))) {
+    return decide("partial");
+  }
+  return decision;
+}
+
 // Rule 14: the UE is at `peer`, which only relays; decoding goes on here.
 void Node::Impl::lend_to(Session& s, const NodeId& peer) {
   const bool anew = s.relay_to != peer;
@@ -86,6 +102,7 @@ void Node::Impl::decode_for(Session& s, const NodeId& relay, Epoch epoch) {
   ++stats_.relays;
   tell_relay(s);
   s.incoming->on_attach();
+  arm_deadline(s);
   if (!ports.peers->is_up(s.incoming->source()) && !s.incoming->status_known()) {
     recover(s, "mirror");
     return;

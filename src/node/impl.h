@@ -6,6 +6,7 @@
 //   arrival.cpp    target: preparation, attach, pull, recovery
 //   sharing.cpp    source: several sessions on the way to one peer
 //   shadow.cpp     target: decoding beside the source
+//   partial.cpp    target: decoding on a part of the KV, and how it becomes whole
 //   fallback.cpp   where the target cannot: third node, relay, shared rates
 //   radio.cpp      RAN events, planning
 //   upkeep.cpp     stop, closed streams, peers up and down, loans
@@ -77,6 +78,10 @@ class Node::Impl : public engine::EngineEvents {
     BootId boot;
     const wire::Compatibility* compatibility = nullptr;  // in records_
     bool up = false;
+    std::uint32_t minor = 0;
+    double spared_share = 1;   // its own word (ResourceStatus)
+    double told_share = 1;     // ours to it
+    bool holes = false;        // it takes scattered rows
     double profiled_rate = 0;  // its own word (HandoverRequestAcknowledge), 0: not heard yet
     std::optional<plan::Ewma> prefill_rate;
     // Seconds that a prefill there takes for each that its engine spends on it (>= 1): what other
@@ -89,6 +94,9 @@ class Node::Impl : public engine::EngineEvents {
     std::optional<plan::LinkSharer> sharer;  // of the link to it, where it is divided
     std::optional<plan::CthoGroup> group;    // who moved there last, under multi-user ctHO
   };
+
+  // A source that answered but then sends nothing that the coverage needs.
+  static constexpr Duration kStall = std::chrono::seconds(5);
 
   // --- serving.cpp ---
   void start_serving(Session& s, Duration first_due);
@@ -114,7 +122,9 @@ class Node::Impl : public engine::EngineEvents {
   void freeze(Session& s);
   void stop_engine(Session& s);
   void frozen(Session& s);
+  void keep_frozen(Session& s);
   void close_departure(Session& s);
+  plan::Decision decide_pull(const plan::PlanInput& input, bool without_kv) const;
   Duration next_due(const Session& s) const;
   wire::SessionSnapshot snapshot(const Session& s) const;
   void handle(const NodeId& peer, wire::HandoverRequestAcknowledge& m);
@@ -153,6 +163,7 @@ class Node::Impl : public engine::EngineEvents {
   void begin_incoming(Session& s, const NodeId& source, const Attempt& attempt,
                       const kv::TransferPlan& plan, Lineage lineage, bool exact);
   Status ensure_slot(Session& s, TokenPosition tokens);
+  Result<engine::SlotId> reserve_slot(TokenPosition tokens);
   std::optional<TokenPosition> usable_front(const Session& s, const session::TokenLog& other,
                                             Lineage lineage) const;
   Status adopt_ids(Session& s, const AttachRequest& request);
@@ -175,8 +186,20 @@ class Node::Impl : public engine::EngineEvents {
   void drop_preparation(Session& s, bool keep_kv);
   void renew_incoming(Session& s);
   void watch_progress(Session& s);
+  bool waits_for_turn(const NodeId& source) const;
+  static void count(HandoverReport& report, const session::TargetHandover::Counts& counts);
   void arrived_finished(Session& s);
   wire::FinishReason finish_of(Session& s);
+
+  // --- residents.cpp ---
+  Seconds residents_interval(const Session* but) const;
+  TokenPosition prefill_budget(Session& s);
+  double prefill_share() const;
+  void tell_resources();
+  void tell_resources(const NodeId& peer);
+  void handle(const NodeId& peer, wire::ResourceStatus& m);
+  TimePoint chunk_after_{};  // when a preparation may compute its next chunk
+  double told_share_ = 1;
 
   // --- shadow.cpp ---
   bool may_follow(const Session& s) const;
@@ -187,6 +210,26 @@ class Node::Impl : public engine::EngineEvents {
   void emit_held(Session& s);
   void drop_held(Session& s);
   void trim_kv(Session& s);
+
+  // --- partial.cpp ---
+  bool may_be_partial(const Session& s, const NodeId& target) const;
+  void ask_for_order(Session& s);
+  void arm_deadline(Session& s);
+  void begin_back_fill(Session& s);
+  void rows_filled_in(Session& s, TokenPosition count);
+  void back_filled(Session& s);  // something came or was computed
+  void decoded_on_part(Session& s);
+  void computed_whole(Session& s, TokenPosition front, Duration busy);
+  void build_in(Session& s, engine::SlotId slot, TokenPosition front);
+  void stop_part(Session& s);
+  void part_ended(Session& s);
+  void change_over(Session& s);
+  void end_back_fill(Session& s);
+  void watch_back_fill(Session& s);
+  void lose_back_fill_source(Session& s);
+  bool fills(const Session& s, engine::SlotId slot) const;
+  HandoverReport* partial_report(Session& s, const BackFill& fill);
+  TargetPhases* partial_phases(Session& s, const BackFill& fill);
 
   // --- fallback.cpp ---
   int preparing_at(const PeerState& peer, const NodeId& name, const Session& besides) const;
@@ -206,6 +249,7 @@ class Node::Impl : public engine::EngineEvents {
   plan::PlanInput plan_input(const Session& s, const NodeId& target, Duration remaining,
                              bool at_handover) const;
   void mirror_to(Session& s, const NodeId& peer);
+  void prepare_at_handover(Session& s, const NodeId& target);
   void stop_for_claim(Session& s);
   const NodeId& node_of(const CellId& cell) const;
   Status take_seq(const char* what, std::uint64_t seq, std::uint64_t& last, bool& seen) const;

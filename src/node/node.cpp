@@ -74,7 +74,6 @@ void Node::Impl::on_message(const NodeId& peer, wire::Message& message) {
 }
 
 void Node::Impl::on_truncated(engine::SlotId, TokenPosition) {}
-void Node::Impl::on_ranked(engine::SlotId, std::vector<double>) {}
 
 std::vector<SessionInfo> Node::Impl::sessions() const {
   std::vector<SessionInfo> all;
@@ -98,6 +97,10 @@ std::vector<SessionInfo> Node::Impl::sessions() const {
       info.window_s = s->incoming->plan().window_s;
       info.rows_received = s->incoming->counts().received + s->staged.coverage().total();
     }
+    if (s->back_fill) {
+      info.partial = true;
+      info.rows_received = s->back_fill->target->counts().received + s->staged.coverage().total();
+    }
     if (const Forecast* f = forecast_of(*s); f != nullptr && s->role == Role::kServing) {
       info.handover_in_s = to_seconds(std::max(f->at - ports.clock->now(), Duration{0})).count();
       info.next = f->target.value;
@@ -112,6 +115,7 @@ std::vector<SessionInfo> Node::Impl::sessions() const {
 NodeStats Node::Impl::stats() const {
   NodeStats stats = stats_;
   for (const auto& [id, s] : sessions_) {
+    if (s->back_fill) ++stats.sessions_partial;
     switch (s->role) {
       case Role::kServing:
       case Role::kArriving:

@@ -31,6 +31,7 @@ struct OpenRequest {
 };
 
 // What the UE brings so that even a node that knows nothing can go on (design.md, section 5).
+// `params` and `prompt` are used at a node that does not know the session, and only there.
 struct UeContext {
   wire::SessionParams params;
   std::vector<TokenId> prompt;
@@ -58,6 +59,7 @@ struct SessionInfo {  // GET /v1/sessions
   TokenPosition kv_front = 0;
   std::string peer;                 // target of a running preparation, or where it went
   double window_s = 0;              // of a running preparation: its planned T_w
+  bool partial = false;             // it decodes on a part of its KV
   TokenPosition rows_received = 0;  // of a preparation at its target: KV rows that came so far
   // Of the owner, while a handover is foreseen.
   TokenPosition target_front = 0;  // the target's prefill front
@@ -77,6 +79,9 @@ struct NodeStats {
   std::uint64_t kv_bytes_sent = 0, kv_bytes_received = 0, kv_blocks_refused = 0;
   std::uint64_t tokens_recomputed = 0, tokens_replayed = 0;
   std::uint64_t shadow_tokens = 0, shadow_agreed = 0, shadow_differed = 0, shadow_used = 0;
+  std::uint64_t partial_handovers = 0, partial_completed = 0;
+  std::uint64_t partial_tokens = 0, partial_tokens_replayed = 0;
+  std::uint64_t sessions_partial = 0;
   std::uint64_t sessions_live = 0, sessions_prepared = 0, sessions_frozen = 0,
                 sessions_retained = 0;
   std::uint64_t staged_bytes = 0;  // rows waiting in host memory

@@ -78,6 +78,10 @@ struct TargetPhases {
   Stretch tail_attached;             // likewise into the cache
   Stretch replay;                    // tokens computed one per step
   Stretch shadow;                    // tokens sampled beside the source
+  Mark part_attached;                // partial: enough KV to decode on
+  Stretch partial_decode;            // tokens decoded on it
+  Stretch back_fill;                 // rows that came meanwhile, blocks
+  Stretch rebuild;                   // positions attached or computed for the whole KV
   Mark covered;                      // KV reaches all known ids
   Mark decode_asked;                 // of the engine
   Mark first_step_begun, first_step_ended;
@@ -156,6 +160,10 @@ void for_each_phase(const TargetPhases& p, Visit&& visit) {
   visit("tail_attached", p.tail_attached);
   visit("replay", p.replay);
   visit("shadow", p.shadow);
+  visit("part_attached", p.part_attached);
+  visit("partial_decode", p.partial_decode);
+  visit("back_fill", p.back_fill);
+  visit("rebuild", p.rebuild);
   visit("covered", p.covered);
   visit("decode_asked", p.decode_asked);
   visit("first_step_begun", p.first_step_begun);

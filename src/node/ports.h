@@ -38,6 +38,8 @@ struct PeerHello {  // from net, after both sides' Hello
   BootId boot;
   wire::Compatibility compatibility;
   std::vector<wire::HeldAttempt> held;
+  bool holes = false;       // wire::Hello
+  std::uint32_t minor = 0;  // of its protocol version
 };
 
 class PeerEvents {

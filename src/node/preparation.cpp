@@ -4,45 +4,9 @@
 #include <utility>
 
 #include "node/impl.h"
+#include "node/target_port.h"
 
 namespace pallas::node {
-
-// The TargetHandover's way to its source and to the session's slot.
-class Node::Impl::TargetPortOf : public session::TargetPort {
- public:
-  TargetPortOf(Impl& node, Session& session, NodeId source)
-      : node_(node),
-        session_(session),
-        ports_(node.ports),
-        source_(std::move(source)),
-        slot_(session.slot.value_or(engine::SlotId())),
-        phases_(session.arriving) {}
-  void send(wire::Message message) override { ports_.peers->send(source_, std::move(message)); }
-  void prefill(TokenPosition first, std::vector<TokenId> tokens) override {
-    phases_->prefill.started(ports_.clock->now());
-    ports_.engine->prefill(slot_, first, std::move(tokens));
-  }
-  void replay(TokenPosition first, std::vector<TokenId> tokens) override {
-    phases_->replay.started(ports_.clock->now());
-    ports_.engine->replay(slot_, first, std::move(tokens));
-  }
-  void attach_rows(session::Rows rows) override {
-    phases_->attaching().started(ports_.clock->now());
-    ports_.engine->attach_kv(slot_, rows.range.begin, rows.range.size(), std::move(rows.bytes));
-  }
-  void decode_next() override { node_.decode_shadow(session_); }
-  void truncate(TokenPosition front) override { ports_.engine->truncate(slot_, front); }
-  bool may_follow() const override { return node_.may_follow(session_); }
-  Duration last_id_age() const override { return ports_.clock->now() - session_.last_id_at; }
-
- private:
-  Impl& node_;
-  Session& session_;
-  Node::Ports ports_;
-  NodeId source_;
-  engine::SlotId slot_;
-  OnDemand<TargetPhases>& phases_;
-};
 
 namespace {
 
@@ -59,13 +23,19 @@ wire::Cause cause_of(Errc code) {
 
 }  // namespace
 
-Status Node::Impl::ensure_slot(Session& s, TokenPosition tokens) {
-  if (s.slot) return {};
-  tokens = std::min(tokens, ports.engine->info().context_tokens);
+// Loans of KV make room.
+Result<engine::SlotId> Node::Impl::reserve_slot(TokenPosition tokens) {
   auto slot = ports.engine->reserve(tokens);
   while (!slot && slot.error().code == Errc::kResourceExhausted && evict_one_retained()) {
     slot = ports.engine->reserve(tokens);
   }
+  return slot;
+}
+
+Status Node::Impl::ensure_slot(Session& s, TokenPosition tokens) {
+  if (s.slot) return {};
+  tokens = std::min(tokens, ports.engine->info().context_tokens);
+  const auto slot = reserve_slot(tokens);
   if (!slot) return Failure(slot.error());
   s.slot = *slot;
   s.reserved = tokens;
@@ -88,6 +58,7 @@ void Node::Impl::begin_incoming(Session& s, const NodeId& source, const Attempt&
   setup.exact_available = exact;
   setup.exact_generated_chunks = info.capabilities.exact_chunked_generated;
   setup.exact_single_step = info.capabilities.exact_single_step;
+  setup.holes = info.capabilities.holes;
   setup.last_position = last_position(s);
   setup.run_tokens = std::max<TokenPosition>(2 * info.profile.chunk_tokens, 2);
   setup.block_tokens = info.geometry.block_tokens;
@@ -208,6 +179,7 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverRequest& m) {
           return;
         }
         s->incoming->adopt_plan(m.attempt, m.plan, m.snapshot.lineage, exact);
+        arm_deadline(*s);
         claim(*s);
       }
       return;
@@ -366,7 +338,11 @@ void Node::Impl::on_kv(const NodeId& peer, const wire::KvBlock& header, kv::Byte
   Session* s = find(header.session);
   stats_.kv_bytes_received += rows.size();
   const auto& geometry = ports.engine->info().geometry;
-  if (s == nullptr || !s->incoming || s->incoming->plan().relay) return;
+  if (s == nullptr) return;
+  session::TargetHandover* const target = s->back_fill  ? s->back_fill->target.get()
+                                          : s->incoming ? s->incoming.get()
+                                                        : nullptr;
+  if (target == nullptr || target->plan().relay) return;
   if (rows.size() != std::uint64_t{header.count} * geometry.bytes_per_token()) {
     ++stats_.kv_blocks_refused;
     ports.peers->send(peer, wire::ErrorMessage{Errc::kInvalidArgument,
@@ -379,12 +355,16 @@ void Node::Impl::on_kv(const NodeId& peer, const wire::KvBlock& header, kv::Byte
     ++stats_.kv_blocks_refused;
     return;  // what is missing later is rebuilt after kStall
   }
-  if (s->role == Role::kPreparing && s->incoming->attempt() == header.attempt) renew_incoming(*s);
+  if (s->role == Role::kPreparing && target->attempt() == header.attempt) renew_incoming(*s);
   const TimePoint came = ports.clock->now();
   peers_[peer].rows_at = came;
-  if (auto taken = s->incoming->on_rows(header, std::move(rows)); !taken) {
+  if (auto taken = target->on_rows(header, std::move(rows)); !taken) {
     ++stats_.kv_blocks_refused;
     ports.peers->send(peer, wire::ErrorMessage{taken.error().code, taken.error().message, s->id});
+    return;
+  }
+  if (s->back_fill) {
+    rows_filled_in(*s, header.count);
     return;
   }
   s->arriving->receiving().ended(came, header.count);

@@ -114,10 +114,7 @@ Status Node::Impl::on_handover(const mobility::HandoverEvent& event) {
           // The fallback goes on preparing; the target will relay.
         } else if (!s->outgoing || s->outgoing->target() != target ||
                    s->outgoing->state() == session::SourceHandover::State::kCancelling) {
-          auto input = plan_input(*s, target, Duration{0}, true);
-          input.common = common_split(*s, target, prefill_rate_at(target, *s));
-          start_preparation(*s, target, scheme_->decide(input).plan, Duration{0}, false);
-          announce(*s, target);
+          prepare_at_handover(*s, target);
         }
         begin_grace(*s);
         break;
@@ -143,6 +140,16 @@ Status Node::Impl::on_handover(const mobility::HandoverEvent& event) {
     }
   }
   return {};
+}
+
+// The UE leaves now, and nobody is prepared. A session on a part of its KV has none to give: what
+// the target needs are the ids, and it asks for them.
+void Node::Impl::prepare_at_handover(Session& s, const NodeId& target) {
+  if (s.back_fill) return;
+  auto input = plan_input(s, target, Duration{0}, true);
+  input.common = common_split(s, target, prefill_rate_at(target, s));
+  start_preparation(s, target, scheme_->decide(input).plan, Duration{0}, false);
+  announce(s, target);
 }
 
 // The UE has left for good. Unless decoding is lent, the step ends and the status goes out before
@@ -206,6 +213,9 @@ plan::PlanInput Node::Impl::plan_input(const Session& s, const NodeId& target, D
     prefill_share = others > 0 ? 1 + std::max<double>(others, seen) : seen;
   }
   input.prefill_rate = TokensPerSecond(prefill_rate_at(target, s) / prefill_share);
+  if (auto it = peers_.find(target); it != peers_.end()) {
+    input.spared_share = it->second.spared_share;
+  }
   const Seconds step = info.profile.decode_step(1, s.log.size());
   input.decode_rate = TokensPerSecond(step.count() > 0 ? 1 / step.count() : 0);
   if (s.params.max_token_rate > 0) {
@@ -218,6 +228,9 @@ plan::PlanInput Node::Impl::plan_input(const Session& s, const NodeId& target, D
   input.at_handover = at_handover;
   input.activation = step;
   input.recompute_prompt_only = prompt_only(s);
+  input.may_be_partial = may_be_partial(s, target);
+  input.partial_fraction = config.partial_fraction;
+  input.partial_deadline = to_seconds(config.partial_deadline);
   input.alpha = config.alpha;
   input.step = to_seconds(config.control_period);
   input.t_max = to_seconds(config.t_max);
@@ -254,6 +267,7 @@ void Node::Impl::mirror_to(Session& s, const NodeId& peer) {
 void Node::Impl::evaluate(Session& s) {
   using State = session::SourceHandover::State;
   if (s.role != Role::kServing || !s.resumable || s.relay_to || s.executing) return;
+  if (s.back_fill) return;  // again when it is whole
   if (s.finish != wire::FinishReason::kNone) return;
   if (s.outgoing && s.outgoing->state() != State::kRequested &&
       s.outgoing->state() != State::kPreparing && s.outgoing->state() != State::kCancelling) {

@@ -12,6 +12,17 @@
 
 namespace pallas::node {
 
+// Of a handover whose target decoded on a part of the KV first.
+struct PartialReport {
+  double fraction = 0;                // of the positions, when decoding began
+  TokenPosition positions = 0;        // how many those were
+  TokenIndex tokens = 0;              // decoded on the part
+  TokenPosition tokens_replayed = 0;  // of them, computed anew for the whole
+  bool second_slot = false;           // the whole was built beside: no pause
+  // After the attach: whole again. Absent: not yet, or the session ended or moved on before.
+  std::optional<double> complete_ms;
+};
+
 struct HandoverReport {
   std::string id;  // "<session>:<epoch>"
   SessionId session;
@@ -52,6 +63,7 @@ struct HandoverReport {
   // or not; and whether the first token after the handover was there already.
   TokenPosition shadow_tokens = 0, shadow_agreed = 0, shadow_differed = 0;
   bool shadow_used = false;
+  std::optional<PartialReport> partial;
   std::string error;              // why it failed, empty
   OnDemand<TargetPhases> phases;  // if NodeConfig::report_phases
 };

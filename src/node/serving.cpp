@@ -108,6 +108,7 @@ void Node::Impl::forget_text(Session& s) {
 void Node::Impl::on_prefilled(engine::SlotId slot, TokenPosition front, Duration busy) {
   Session* s = find(slot);
   if (s == nullptr) return;
+  if (fills(*s, slot)) return computed_whole(*s, front, busy);
   const TokenPosition before = s->front;
   s->front = front;
   resident_ = true;
@@ -125,6 +126,7 @@ void Node::Impl::on_prefilled(engine::SlotId slot, TokenPosition front, Duration
 
 void Node::Impl::on_replayed(engine::SlotId slot, TokenPosition front, Duration busy) {
   Session* s = find(slot);
+  if (s != nullptr && fills(*s, slot)) return computed_whole(*s, front, busy);
   if (s == nullptr || !s->incoming) return;
   const TokenPosition computed = front - std::min(s->front, front);
   stats_.tokens_replayed += computed;
@@ -136,6 +138,7 @@ void Node::Impl::on_replayed(engine::SlotId slot, TokenPosition front, Duration 
 
 void Node::Impl::on_attached(engine::SlotId slot, TokenPosition front) {
   Session* s = find(slot);
+  if (s != nullptr && fills(*s, slot)) return computed_whole(*s, front, Duration{0});
   if (s == nullptr || !s->incoming) return;
   s->arriving->attaching().ended(ports.clock->now(), front - std::min(s->front, front));
   s->front = front;
@@ -160,6 +163,7 @@ void Node::Impl::on_sampled(engine::SlotId slot, const engine::Sampled& token) {
     s->arriving->first_step_ended.first(now);
   }
   sampled(*s, token);
+  if (s->back_fill) decoded_on_part(*s);
 }
 
 // The owner's next token.

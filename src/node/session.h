@@ -67,6 +67,21 @@ struct UeState {
   std::vector<Session*> sessions;  // of this UE here, in order of their creation
 };
 
+// The target of a partial handover while it decodes on a part of the KV. The session serves; this
+// builds the whole.
+struct BackFill {
+  std::unique_ptr<session::TargetPort> port;
+  std::unique_ptr<session::TargetHandover> target;
+  // In which the whole is built: a second one, or the session's own, which stands meanwhile. None
+  // while rows are collected.
+  std::optional<engine::SlotId> slot;
+  bool pausing = false;              // nothing more is decoded on the part, once its step has ended
+  TokenIndex begun_at = 0;           // generated tokens when decoding on the part began
+  TimePoint attached_at{};           // of the UE
+  Epoch epoch;                       // of the report
+  std::uint64_t refused_before = 0;  // blocks that were counted already
+};
+
 struct Session {
   Session(SessionId session, wire::SessionParams request, session::TokenLog ids, Clock& clock,
           const kv::Geometry& geometry, std::uint64_t& staged_in_all)
@@ -82,6 +97,8 @@ struct Session {
         repeat(clock),
         watch(clock),
         hold(clock),
+        partial(clock),
+        chunk(clock),
         plan_again(clock) {}
 
   SessionId id;
@@ -119,6 +136,9 @@ struct Session {
   session::StagedRows staged;
   TimePoint last_sampled{};
   int rebuilds = 0;  // after engine failures
+
+  // Set while the slot has holes.
+  std::unique_ptr<BackFill> back_fill;
 
   // Hand-over. At most one of each.
   std::unique_ptr<session::SourcePort> source_port;
@@ -169,6 +189,8 @@ struct Session {
   Timer repeat;    // HandoverSuccess, UeContextRelease, RetrieveUeContextRequest
   Timer watch;     // the source's answer, then its progress
   Timer hold;      // until `held` is due
+  Timer partial;   // the deadline of a partial handover, then stalls of its back-filling
+  Timer chunk;     // until a preparation may compute again
   Timer plan_again;
 };
 

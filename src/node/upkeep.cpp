@@ -89,6 +89,7 @@ void Node::Impl::arm_log_life(Session& s) {
 }
 
 void Node::Impl::release_slot(Session& s) {
+  end_back_fill(s);
   s.staged.clear();
   if (!s.slot) return;
   by_slot_.erase(*s.slot);
@@ -141,8 +142,10 @@ void Node::Impl::become_moved(Session& s, const NodeId& where) {
   s.relay_to.reset();
   s.executing.reset();
   s.mirrors.clear();
-  for (Timer* timer : {&s.lease, &s.loan, &s.grace, &s.repeat, &s.watch, &s.plan_again})
+  for (Timer* timer :
+       {&s.lease, &s.loan, &s.grace, &s.repeat, &s.watch, &s.partial, &s.chunk, &s.plan_again}) {
     timer->cancel();
+  }
   s.elsewhere = where;
   s.role = Role::kMoved;
   // Only the ids are kept, without slack: such records are many.
@@ -238,6 +241,10 @@ void Node::Impl::on_peer_up(const PeerHello& hello) {
   peer.boot = hello.boot;
   peer.compatibility = &kept_record(hello.compatibility);
   peer.up = true;
+  peer.holes = hello.holes;
+  peer.minor = hello.minor;
+  peer.spared_share = peer.told_share = 1;
+  tell_resources(hello.node);
   if (rebooted) {
     peer.prefill_rate.reset();
     peer.contention.reset();
@@ -280,6 +287,7 @@ void Node::Impl::on_peer_down(const NodeId& down) {
     Session* s = find(id);
     if (s == nullptr) continue;
     if (s->role == Role::kServing && s->relay_to == down) begin_grace(*s);
+    if (s->back_fill && s->back_fill->target->source() == down) lose_back_fill_source(*s);
     const bool waits = s->role == Role::kArriving && s->incoming && s->incoming->source() == down &&
                        !s->incoming->source_lost();
     if (waits || (s->role == Role::kRelaying && s->elsewhere == down)) {
@@ -311,9 +319,10 @@ void Node::Impl::on_kv_drained(const NodeId& peer) {
 std::vector<wire::HeldAttempt> Node::Impl::held_from(const NodeId& peer) const {
   std::vector<wire::HeldAttempt> held;
   for (const auto& [id, s] : sessions_) {
-    if (!s->incoming || s->incoming->source() != peer) continue;
-    if (s->incoming->attempt().counter == 0) continue;
-    held.push_back(s->incoming->held());
+    const session::TargetHandover* target =
+        s->back_fill ? s->back_fill->target.get() : s->incoming.get();
+    if (target == nullptr || target->source() != peer || target->attempt().counter == 0) continue;
+    held.push_back(target->held());
   }
   std::sort(held.begin(), held.end(),
             [](const auto& a, const auto& b) { return a.session < b.session; });
@@ -324,6 +333,7 @@ std::vector<wire::HeldAttempt> Node::Impl::held_from(const NodeId& peer) const {
 // while its rows were being exported leaves its turn without a word.
 void Node::Impl::housekeeping() {
   divide_links();
+  tell_resources();
   const TimePoint now = ports.clock->now();
   for (auto& [stream, s] : by_stream_) {
     if (!s->writing || now - s->last_write < config.keep_alive) continue;

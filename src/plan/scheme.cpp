@@ -17,11 +17,12 @@ struct Entry {
 };
 
 // A new scheme needs one line here (docs/schemes.md).
-constexpr std::array<Entry, 8> kSchemes{{
+constexpr std::array<Entry, 9> kSchemes{{
     {"detour", make_detour},
     {"full-copy", make_full_copy},
     {"recompute", make_recompute},
     {"ctho", make_ctho},
+    {"partial", make_partial},
     {"pallas", make_pallas},
     {"pallas-no-rc", make_pallas_no_rc},
     {"pallas-no-sm", make_pallas_no_sm},
@@ -56,6 +57,12 @@ Status check(const PlanInput& input) {
   if (input.confidence && !(*input.confidence >= 0 && *input.confidence <= 1)) {
     return fail(Errc::kInvalidArgument, "confidence must lie in [0, 1]");
   }
+  if (!(input.partial_fraction > 0 && input.partial_fraction <= 1)) {
+    return fail(Errc::kInvalidArgument, "partial_fraction must lie in (0, 1]");
+  }
+  if (!(input.spared_share > 0 && input.spared_share <= 1)) {
+    return fail(Errc::kInvalidArgument, "spared_share must lie in (0, 1]");
+  }
   for (const auto& status : {
            above_zero(input.prefill_rate.value, "prefill_rate"),
            not_negative(input.decode_rate.value, "decode_rate"),
@@ -67,6 +74,7 @@ Status check(const PlanInput& input) {
            above_zero(input.t_max.count(), "t_max"),
            not_negative(input.margin.count(), "margin"),
            not_negative(input.margin_share, "margin_share"),
+           not_negative(input.partial_deadline.count(), "partial_deadline"),
            input.sigma ? not_negative(input.sigma->count(), "sigma") : Status{},
        }) {
     if (!status) return status;

@@ -25,8 +25,11 @@ struct PlanInput {
   TokenPosition context = 0;  // K_curr: positions with KV at the source, >= 0
   TokenPosition prompt = 0;   // of these, prompt positions at most
   TokenPosition block_tokens = 16;
-  std::uint64_t kv_bytes_per_token = 0;   // s_KV > 0
-  TokensPerSecond prefill_rate;           // r_p of the target, > 0
+  std::uint64_t kv_bytes_per_token = 0;  // s_KV > 0
+  TokensPerSecond prefill_rate;          // r_p of the target, > 0
+  // What is left of it to a preparation that spares the sessions at the target, (0, 1]; two-front's
+  // do, as its rows come from the source where the front is slow.
+  double spared_share = 1;
   TokensPerSecond decode_rate;            // r_d of this session, >= 0
   std::optional<BytesPerSecond> goodput;  // B between the two, > 0; none: not known yet
   Seconds remaining{0};                   // T_rem >= 0
@@ -47,6 +50,11 @@ struct PlanInput {
   std::optional<Seconds> sigma;       // standard deviation of the handover time, >= 0
   std::optional<double> confidence;   // that the target is right, [0, 1]; none: 1
   std::optional<CommonSplit> common;  // `ctho` takes it for its own, where there is one
+  // `partial`: the target can decode on scattered rows, and the session allows it. Decoding begins
+  // with this fraction of the positions, (0, 1], or after the deadline (0: none).
+  bool may_be_partial = false;
+  double partial_fraction = 0.4;
+  Seconds partial_deadline{0};
 };
 
 // Fails with kInvalidArgument, naming the field, for NaN, negative rates, alpha outside [0, 1], ...
@@ -76,7 +84,7 @@ class Scheme {
 };
 
 // All schemes that the protocol runs live, in the order of docs/schemes.md: detour, full-copy,
-// recompute, ctho, pallas, pallas-no-rc, pallas-no-sm, two-front.
+// recompute, ctho, partial, pallas, pallas-no-rc, pallas-no-sm, two-front.
 std::vector<std::string_view> scheme_names();
 // kInvalidArgument with the list of names when there is none of that name.
 Result<std::unique_ptr<Scheme>> make_scheme(std::string_view name);

@@ -22,6 +22,7 @@ std::unique_ptr<Scheme> make_detour();
 std::unique_ptr<Scheme> make_full_copy();
 std::unique_ptr<Scheme> make_recompute();
 std::unique_ptr<Scheme> make_ctho();
+std::unique_ptr<Scheme> make_partial();
 std::unique_ptr<Scheme> make_pallas();
 std::unique_ptr<Scheme> make_pallas_no_rc();
 std::unique_ptr<Scheme> make_pallas_no_sm();

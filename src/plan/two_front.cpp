@@ -32,7 +32,9 @@ class TwoFront final : public Scheme {
   std::string_view summary() const override {
     return "The target prefills upward, the source sends newest blocks first, until they meet.";
   }
-  Decision decide(const PlanInput& input) const override {
+  Decision decide(const PlanInput& seen) const override {
+    PlanInput input = seen;
+    if (!input.at_handover) input.prefill_rate.value *= input.spared_share;
     const Fronts fronts = choose_fronts(input);
     const Seconds window = window_of(input, fronts);
     Decision decision = start_at(input, name(), window);

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "kv/rows.h"
+#include "session/partial.h"
+
 namespace pallas::session {
 
 namespace {
@@ -61,18 +64,43 @@ void SourceHandover::on_front(TokenPosition front) {
 }
 
 void SourceHandover::on_exported(kv::TokenRange range, kv::Bytes rows) {
-  const std::uint64_t size = rows.size();
-  exporting_bytes_ -= std::min(exporting_bytes_, size);
+  exporting_bytes_ -= std::min<std::uint64_t>(exporting_bytes_, rows.size());
+  kv::Coverage positions;
+  if (!collected_.empty() && collected_.front().expects(range)) {
+    Collected& block = collected_.front();
+    block.rows.push_back({range, std::move(rows)});
+    if (block.rows.size() < block.positions.ranges().size()) return;
+    std::vector<kv::RowsPart> parts;
+    for (const Rows& part : block.rows) parts.push_back({part.range.size(), &part.bytes});
+    rows = kv::join_rows(setup_.geometry, parts);
+    positions = std::move(block.positions);
+    collected_.pop_front();
+  } else {
+    positions.add(range);
+  }
   if (state_ == State::kOver || state_ == State::kCancelling) return;
+  send_block(positions, std::move(rows));
+  pump();
+}
+
+void SourceHandover::send_block(const kv::Coverage& positions, kv::Bytes rows) {
+  const auto& ranges = positions.ranges();
   wire::KvBlock header;
   header.session = setup_.session;
   header.attempt = setup_.attempt;
-  header.first = range.begin;
-  header.count = range.size();
-  header.token_hash = log_.hash(range.end);
+  header.first = ranges.front().begin;
+  header.count = positions.total();
+  header.token_hash = log_.hash(ranges.back().end);
   header.lineage = setup_.lineage;
-  bytes_sent_ += size;
+  if (ranges.size() > 1) header.positions = ranges;
+  bytes_sent_ += rows.size();
   port_.send_kv(std::move(header), std::move(rows));
+}
+
+void SourceHandover::on_ranked(std::vector<TokenPosition> order) {
+  order_ = std::move(order);
+  in_order_ = 0;
+  ranked_ = true;
   pump();
 }
 
@@ -105,6 +133,32 @@ std::optional<kv::TokenRange> SourceHandover::next_range() const {
   return std::nullopt;
 }
 
+// As many positions as a block has: those always sent, then those that came after the ranking, then
+// by rank.
+kv::Coverage SourceHandover::next_important() const {
+  kv::Coverage block;
+  const TokenPosition size = setup_.geometry.block_tokens;
+  const TokenPosition high = sync_ ? front_ : front_ / size * size;
+  const auto take = [&](TokenPosition p) {
+    if (p < high && block.total() < size && !sent_.contains(p)) block.add({p, p + 1});
+  };
+  if (high > 0) take(high - 1);
+  for (TokenPosition p = 0; p < kSinkPositions; ++p) take(p);
+  for (TokenPosition p = high; p > 0 && high - p < kRecentBlocks * size; --p) take(p - 1);
+  if (!ranked_) return block;
+  for (TokenPosition p = high; p > order_.size() && block.total() < size; --p) take(p - 1);
+  for (std::size_t i = in_order_; i < order_.size() && block.total() < size; ++i) take(order_[i]);
+  return block;
+}
+
+kv::Coverage SourceHandover::next() const {
+  const wire::Plan& plan = setup_.plan;
+  if (plan.order == wire::SendOrder::kByImportance && !plan.relay) return next_important();
+  kv::Coverage one;
+  if (const auto range = next_range()) one.add(*range);
+  return one;
+}
+
 bool SourceHandover::may_send() const {
   return acknowledged_ &&
          (state_ == State::kPreparing || state_ == State::kClaimed || state_ == State::kSynced);
@@ -112,17 +166,19 @@ bool SourceHandover::may_send() const {
 
 std::uint64_t SourceHandover::wanted_bytes() const {
   if (!may_send()) return 0;
-  const auto range = next_range();
-  return range ? range->size() * setup_.geometry.bytes_per_token() : 0;
+  return next().total() * setup_.geometry.bytes_per_token();
 }
 
 bool SourceHandover::send_next() {
   if (!may_send()) return false;
-  const auto range = next_range();
-  if (!range || range->empty()) return false;
-  sent_.add(*range);
-  exporting_bytes_ += range->size() * setup_.geometry.bytes_per_token();
-  port_.export_rows(*range);
+  kv::Coverage block = next();
+  if (block.empty()) return false;
+  const std::vector<kv::TokenRange> ranges = block.ranges();
+  for (const kv::TokenRange& range : ranges) sent_.add(range);
+  while (in_order_ < order_.size() && sent_.contains(order_[in_order_])) ++in_order_;
+  exporting_bytes_ += block.total() * setup_.geometry.bytes_per_token();
+  if (ranges.size() > 1) collected_.push_back({std::move(block), {}});
+  for (const kv::TokenRange& range : ranges) port_.export_rows(range);
   return true;
 }
 
@@ -133,12 +189,16 @@ TokenPosition SourceHandover::covered() const {
 }
 
 void SourceHandover::pump() {
-  if (!may_send() || port_.gives_turns()) return;
-  const std::uint64_t block_bytes =
-      setup_.geometry.block_tokens * setup_.geometry.bytes_per_token();
-  while (port_.kv_backlog() + exporting_bytes_ < kBlocksAhead * block_bytes) {
-    if (!send_next()) return;
+  if (!may_send()) return;
+  if (!port_.gives_turns()) {
+    const std::uint64_t block_bytes =
+        setup_.geometry.block_tokens * setup_.geometry.bytes_per_token();
+    while (port_.kv_backlog() + exporting_bytes_ < kBlocksAhead * block_bytes && send_next()) {
+    }
   }
+  // After the first exports, which do not wait for it.
+  const bool wants_order = setup_.plan.order == wire::SendOrder::kByImportance;
+  if (wants_order && !std::exchange(rank_asked_, true)) port_.rank();
 }
 
 bool SourceHandover::claim(Epoch epoch) {
@@ -147,6 +207,7 @@ bool SourceHandover::claim(Epoch epoch) {
   if (state_ == State::kCancelling) {
     // What was queued for the target was taken back; only its own front is certain.
     sent_.clear();
+    in_order_ = 0;
     sent_.add({0, target_front_});
   }
   if (sync_) {
@@ -198,6 +259,7 @@ void SourceHandover::on_cancel_acknowledged() {
 void SourceHandover::on_resynchronized(const wire::HeldAttempt* held) {
   if (state_ == State::kOver || state_ == State::kCancelling) return;
   sent_.clear();
+  in_order_ = 0;
   exporting_bytes_ = 0;
   follows_ = false;
   const bool same = held != nullptr && held->tokens_known <= log_.size() &&

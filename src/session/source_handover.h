@@ -10,15 +10,22 @@
 //       +--------------------------^                                             v
 //                                                                              kOver
 //
+// A plan that sends by importance (partial handover) asks for the order of positions once the first
+// ranges are on their way, and sends until then what is always sent: the last position, the first
+// four, the latest two blocks. A block of scattered positions is exported range by range and leaves
+// as one.
+//
 // Pure: it sends through SourcePort and never looks at a clock. The session's owner (node/) tells
 // it what happened; it decides what is sent next (docs/protocol.md, "Source").
 
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <vector>
 
 #include "kv/geometry.h"
 #include "kv/token_range.h"
+#include "session/staged_rows.h"
 #include "session/token_log.h"
 #include "wire/messages.h"
 
@@ -32,6 +39,8 @@ class SourcePort {
   virtual std::uint64_t kv_backlog() const = 0;
   // Rows of `range`; they come back by SourceHandover::on_exported.
   virtual void export_rows(kv::TokenRange range) = 0;
+  // The order in which positions matter; it comes back by SourceHandover::on_ranked, or never.
+  virtual void rank() = 0;
   // False: this session sends whenever the link has room. True: the link is divided, and whose turn
   // it was has been told by send_next(), perhaps this one.
   virtual bool gives_turns() = 0;
@@ -77,11 +86,13 @@ class SourceHandover {
   // KV of the source reaches [0, front) now.
   void on_front(TokenPosition front);
   void on_exported(kv::TokenRange range, kv::Bytes rows);
+  // The positions of [0, order.size()), the most important first.
+  void on_ranked(std::vector<TokenPosition> order);
   void on_drained() { pump(); }
 
-  // For whoever divides the link. Bytes of the range that would be sent now; 0: none.
+  // For whoever divides the link. Bytes of what would be sent now; 0: none.
   std::uint64_t wanted_bytes() const;
-  // Asks for the rows of that range; false when there is none.
+  // Asks for the rows of it; false when there is none.
   bool send_next();
   std::uint64_t exporting_bytes() const { return exporting_bytes_; }
   // Of the positions with KV here, those that the target has or that are on the way to it.
@@ -104,6 +115,9 @@ class SourceHandover {
   void pump();
   bool may_send() const;
   std::optional<kv::TokenRange> next_range() const;
+  kv::Coverage next_important() const;
+  kv::Coverage next() const;
+  void send_block(const kv::Coverage& positions, kv::Bytes rows);
   void send_status();
 
   Setup setup_;
@@ -121,6 +135,17 @@ class SourceHandover {
   kv::Coverage sent_;     // on the wire, delivered, or held there before
   std::uint64_t exporting_bytes_ = 0;
   std::uint64_t bytes_sent_ = 0;
+  bool rank_asked_ = false;
+  bool ranked_ = false;
+  std::vector<TokenPosition> order_;  // by importance
+  std::size_t in_order_ = 0;          // all before it are sent
+  // Blocks of several ranges whose rows are being exported, in order.
+  struct Collected {
+    kv::Coverage positions;
+    std::vector<Rows> rows;
+    bool expects(kv::TokenRange range) const { return positions.ranges()[rows.size()] == range; }
+  };
+  std::deque<Collected> collected_;
   wire::SnStatusTransfer status_;
 };
 

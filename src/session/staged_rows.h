@@ -16,6 +16,12 @@ struct Rows {
   kv::Bytes bytes;
 };
 
+// Rows of ascending positions, as of one range of as many.
+struct Scattered {
+  kv::Coverage positions;
+  kv::Bytes bytes;
+};
+
 class StagedRows {
  public:
   // `total`, if given, is raised and lowered by what is staged here; it outlives this object.
@@ -27,8 +33,13 @@ class StagedRows {
 
   // Keeps the part of `rows` that is not staged yet; returns how many positions that were.
   TokenPosition add(Rows rows);
-  // Takes out the stretch that begins at `front`, if any.
-  std::optional<Rows> take_at(TokenPosition front);
+  // The same for rows of scattered positions, as of one range of as many.
+  TokenPosition add(const kv::Coverage& positions, const kv::Bytes& rows);
+  // Takes out the stretch that begins at `front`, if any: as it was added, or joined with those
+  // that follow it without a hole while it has no more than `at_most` positions.
+  std::optional<Rows> take_at(TokenPosition front, TokenPosition at_most = 0);
+  // Rows of all stretches at or above `front`, which stay here, as of one range.
+  Scattered copy_from(TokenPosition front) const;
   // Forgets what lies below `front`; returns how many positions that were.
   TokenPosition drop_below(TokenPosition front);
   // Forgets what lies at or above `end` (the token log was cut there).
@@ -37,20 +48,18 @@ class StagedRows {
 
   // Where the lowest staged stretch at or above `front` begins.
   std::optional<TokenPosition> next_begin(TokenPosition front) const;
-  kv::Coverage coverage() const;
+  const kv::Coverage& coverage() const { return coverage_; }
   std::uint64_t bytes() const { return bytes_; }
   bool empty() const { return by_begin_.empty(); }
 
  private:
   void insert(Rows rows);
-  void forget(std::uint64_t bytes) {
-    bytes_ -= bytes;
-    if (total_ != nullptr) *total_ -= bytes;
-  }
+  Rows extract(std::map<TokenPosition, Rows>::iterator stretch);
 
   kv::Geometry geometry_;
   std::uint64_t* total_;
   std::map<TokenPosition, Rows> by_begin_;  // disjoint
+  kv::Coverage coverage_;                   // of all of them
   std::uint64_t bytes_ = 0;
 };
 

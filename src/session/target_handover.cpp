@@ -1,6 +1,7 @@
 #include "session/target_handover.h"
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -10,8 +11,22 @@ namespace {
 
 // Replays are short runs, so that rows arriving meanwhile are used.
 constexpr TokenPosition kReplayRun = 4;
+// Shorter prefills cost as much as this one.
+constexpr TokenPosition kShortestRun = 4;
+// The ids that a follower may know beyond the step that it takes. Each would cost a step at the
+// handover; rows from above and replays from below meet sooner.
+constexpr TokenPosition kMostBehind = 1;
+// Rows that wait for the whole are attached in runs: each command may have to wait for a step.
+constexpr TokenPosition kFillRun = 256;
 // A follower is in step with its source while it is late by no more than this share of a step.
 constexpr double kInStep = 0.05;
+
+// What a message has room for: a peer that is told of less sends some rows twice.
+std::vector<kv::TokenRange> told(const kv::Coverage& held) {
+  auto ranges = held.ranges();
+  ranges.resize(std::min(ranges.size(), wire::kMaxRanges));
+  return ranges;
+}
 
 }  // namespace
 
@@ -24,6 +39,7 @@ TargetHandover::TargetHandover(Setup setup, TokenLog& log, StagedRows& staged, T
       front_(front),
       goal_(front) {
   kv_coming_ = setup_.plan.order != wire::SendOrder::kNothing;
+  collects_ = may_collect();
 }
 
 void TargetHandover::adopt_plan(const Attempt& attempt, const wire::Plan& plan, Lineage lineage,
@@ -35,6 +51,7 @@ void TargetHandover::adopt_plan(const Attempt& attempt, const wire::Plan& plan, 
   setup_.exact_available = exact_available;
   follows_ = false;
   kv_coming_ = plan.order != wire::SendOrder::kNothing;
+  collects_ = may_collect() && !on_part_;
   advance();
 }
 
@@ -50,18 +67,20 @@ TokenPosition TargetHandover::chunk_end() const {
   return std::min(known_end(), log_.prompt_tokens() - 1);
 }
 
-bool TargetHandover::fronts_met() const {
+kv::Coverage TargetHandover::covered() const {
   kv::Coverage all = staged_.coverage();
-  all.add({0, front_});
-  return all.covers({0, known_end()});
+  all.add({0, whole_front()});
+  return all;
+}
+
+bool TargetHandover::fronts_met() const {
+  return covered().covers({0, known_end()});
 }
 
 double TargetHandover::fraction() const {
   const TokenPosition end = known_end();
   if (end == 0) return 1;
-  kv::Coverage all = staged_.coverage();
-  all.add({0, front_});
-  return std::min(1.0, static_cast<double>(all.total()) / static_cast<double>(end));
+  return std::min(1.0, static_cast<double>(covered().total()) / static_cast<double>(end));
 }
 
 wire::HeldAttempt TargetHandover::held() const {
@@ -70,9 +89,7 @@ wire::HeldAttempt TargetHandover::held() const {
   held.attempt = setup_.attempt;
   held.tokens_known = log_.size();
   held.token_hash = log_.hash(log_.size());
-  kv::Coverage all = staged_.coverage();
-  all.add({0, front_});
-  held.ranges = all.ranges();
+  held.ranges = told(covered());
   return held;
 }
 
@@ -80,9 +97,9 @@ wire::PreparationProgress TargetHandover::progress() const {
   wire::PreparationProgress progress;
   progress.session = setup_.session;
   progress.attempt = setup_.attempt;
-  progress.front = front_;
-  progress.prefill_goal = std::max(front_, goal_);
-  progress.staged = staged_.coverage().ranges();
+  progress.front = whole_front();
+  progress.prefill_goal = std::max(progress.front, on_part_ && !fills_ ? 0 : goal_);
+  progress.staged = told(staged_.coverage());
   progress.tokens_known = log_.size();
   progress.received_bytes = counts_.bytes;
   progress.prefilled_tokens = prefill_tokens_;
@@ -92,7 +109,12 @@ wire::PreparationProgress TargetHandover::progress() const {
 }
 
 void TargetHandover::run_prefill(TokenPosition end) {
-  end = std::min(end, front_ + setup_.run_tokens);
+  end = std::min({end, front_ + setup_.run_tokens, front_ + share_of_gap()});
+  if (state_ == State::kPreparing) {
+    const TokenPosition budget = port_.prefill_budget();
+    if (budget == 0) return;
+    if (budget < end - front_) end = front_ + budget;
+  }
   const auto ids = log_.ids();
   if (end > chunk_end()) counts_.inexact = true;
   counts_.recomputed += end - front_;
@@ -102,11 +124,26 @@ void TargetHandover::run_prefill(TokenPosition end) {
   port_.prefill(front_, {ids.begin() + front_, ids.begin() + end});
 }
 
+// How far to prefill towards rows that come down from above: to where they will be by then. Beyond
+// that they would have to wait for the run, and below it the run's next begin would.
+TokenPosition TargetHandover::share_of_gap() const {
+  const TokenPosition end = known_end();
+  if (!setup_.plan.meet || !kv_coming_ || setup_.row_wire <= Seconds(0)) return end;
+  const TokenPosition gap = staged_.next_begin(front_).value_or(end) - front_;
+  const double share = setup_.row_wire / (setup_.row_wire + setup_.prefill_per_token);
+  return std::max(static_cast<TokenPosition>(std::ceil(share * gap)), kShortestRun);
+}
+
 void TargetHandover::run_replay(TokenPosition end) {
   end = std::min(end, front_ + kReplayRun);
   const auto ids = log_.ids();
   if (front_ < chunk_end() && !setup_.exact_generated_chunks) counts_.inexact = true;
   counts_.replayed += end - front_;
+  if (fills_ && end > source_n_) {
+    const TokenPosition steps = end - std::max(front_, source_n_);
+    counts_.part_replayed += steps;
+    if (patience_) *patience_ -= std::min(*patience_, steps);
+  }
   goal_ = end;
   busy_ = true;
   running_ = Running::kReplay;
@@ -121,7 +158,8 @@ void TargetHandover::recompute_rest(TokenPosition end) {
     return;
   }
   const Seconds replay_time = setup_.step * static_cast<double>(end - front_);
-  const bool replay = setup_.consistency == wire::Consistency::kExact ||
+  // What the whole is built for is to be what a full transfer gives; it has the time.
+  const bool replay = fills_ || setup_.consistency == wire::Consistency::kExact ||
                       (setup_.consistency == wire::Consistency::kPreferExact && !counts_.inexact &&
                        setup_.exact_available && replay_time <= setup_.prefer_exact_wait);
   if (replay) {
@@ -166,7 +204,7 @@ void TargetHandover::decide_to_follow() {
   const bool foreseen = setup_.plan.window_s > 0 && !source_lost_ && !diverged_ && !refuted_ &&
                         finish_ == wire::FinishReason::kNone;
   const bool allowed = setup_.consistency == wire::Consistency::kFast || steps_are_exact();
-  if (!foreseen || !allowed || behind > 2 * kReplayRun || !port_.may_follow()) {
+  if (!foreseen || !allowed || behind > kMostBehind || !port_.may_follow()) {
     follows_ = false;
   } else if (behind == 0 || (behind == 1 && setup_.row_wire >= setup_.step)) {
     follows_ = true;
@@ -214,16 +252,12 @@ void TargetHandover::advance() {
   check_shadow();
   decide_to_follow();
   if (busy_ || state_ == State::kComplete || setup_.plan.relay) return;
+  if (collects_ && waits_for_part()) return;
+  if (state_ == State::kOnPart) return;
   counts_.overlap += staged_.drop_below(front_);
-  if (auto rows = staged_.take_at(front_)) {
-    goal_ = rows->range.end;
-    counts_.received += rows->range.size();
-    busy_ = true;
-    running_ = Running::kAttach;
-    port_.attach_rows(std::move(*rows));
-    return;
-  }
+  if (attach_staged()) return;
   const TokenPosition end = known_end();
+  if (fills_ && !patience_ && front_ >= source_n_) patience_ = 2 * behind();
   if (front_ >= end) {
     if (state_ == State::kCompleting) {
       state_ = State::kComplete;
@@ -264,6 +298,22 @@ void TargetHandover::advance() {
   }
 }
 
+// All that lies at the front without a gap, at once: an engine that decodes for others takes
+// commands between two steps only.
+bool TargetHandover::attach_staged() {
+  const TokenPosition joined = fills_ ? kFillRun : 0;
+  auto rows = staged_.take_at(front_, joined);
+  if (!rows) return false;
+  busy_ = true;
+  running_ = Running::kAttach;
+  for (; rows; rows = staged_.take_at(goal_, joined)) {
+    goal_ = rows->range.end;
+    counts_.received += rows->range.size();
+    port_.attach_rows(std::move(*rows));
+  }
+  return true;
+}
+
 Status TargetHandover::on_tokens(const wire::TokenUpdate& update) {
   const TokenPosition end = update.first + static_cast<TokenPosition>(update.ids.size());
   if (update.first > log_.size()) {
@@ -292,7 +342,9 @@ Status TargetHandover::on_tokens(const wire::TokenUpdate& update) {
 }
 
 Status TargetHandover::on_rows(const wire::KvBlock& header, kv::Bytes rows) {
-  const kv::TokenRange range{header.first, header.first + header.count};
+  const TokenPosition end =
+      header.positions.empty() ? header.first + header.count : header.positions.back().end;
+  const kv::TokenRange range{header.first, end};
   const auto refuse = [&](Errc code, const char* why) {
     ++counts_.blocks_refused;
     return fail(code, std::string("KvBlock: ") + why);
@@ -310,13 +362,14 @@ Status TargetHandover::on_rows(const wire::KvBlock& header, kv::Bytes rows) {
     counts_.inexact = true;
   }
   counts_.bytes += rows.size();
-  if (status_known_) counts_.residual += range.size();
-  if (range.end <= front_) {
-    counts_.overlap += range.size();
+  if (status_known_) counts_.residual += header.count;
+  if (range.end <= whole_front()) {
+    counts_.overlap += header.count;
     return {};
   }
-  const TokenPosition kept = staged_.add({range, std::move(rows)});
-  counts_.overlap += range.size() - kept;
+  const TokenPosition kept = header.positions.empty() ? staged_.add({range, std::move(rows)})
+                                                      : staged_.add(header.covered(), rows);
+  counts_.overlap += header.count - kept;
   advance();
   return {};
 }
@@ -398,6 +451,10 @@ void TargetHandover::on_log_cut(TokenPosition end) {
 void TargetHandover::cut_kv() {
   if (busy_ || !cut_) return;
   if (shadow_ && shadow_->position > *cut_) shadow_.reset();
+  if (on_part_) {  // above the first hole nothing is of use
+    cut_ = std::min(*cut_, first_hole_);
+    on_part_ = collects_ = false;
+  }
   if (front_ > *cut_) {
     front_ = goal_ = *cut_;
     port_.truncate(front_);

@@ -8,6 +8,18 @@
 //       v                   +--------------------------+
 //   kSettled (status known, UE not here yet) --attach--> kCompleting
 //
+// Where the plan is partial, rows are collected until the session can decode on a part of them:
+//
+//                 enough of them              [0, n) is here, or never will be   begin_whole
+//   kCompleting ------------------> kOnPart ------------------------------------------------+
+//        ^  attach_part                                                                     v
+//        +------------------------- end_part ------------------------------------------ kFilling
+//
+// In kOnPart it decodes, and the node goes on passing rows. In kFilling they are attached in order
+// in another slot, or in the same one above its first hole, and what was decoded meanwhile is
+// replayed. Once nothing is decoded any more (end_part) kComplete means: the very KV of a full
+// transfer.
+//
 // Two fronts work in it: prefill (or replay) raises the engine's front, rows that arrived above it
 // wait in StagedRows and are attached when the front reaches them. Pure: commands go through
 // TargetPort, at most one at a time; results come back by on_front() and on_shadow().
@@ -41,9 +53,13 @@ class TargetPort {
   virtual void prefill(TokenPosition first, std::vector<TokenId> tokens) = 0;
   virtual void replay(TokenPosition first, std::vector<TokenId> tokens) = 0;
   virtual void attach_rows(Rows rows) = 0;
+  virtual void attach_part(Scattered rows) = 0;
   // Decodes one token after all known ids. Ends with on_shadow.
   virtual void decode_next() = 0;
   virtual void truncate(TokenPosition front) = 0;  // without an answer
+  // How many positions may be computed in chunks now, before the UE is here. 0: none, and advance()
+  // comes again when they may.
+  virtual TokenPosition prefill_budget() = 0;
   // Steps may be spent on following now; asked before each.
   virtual bool may_follow() const = 0;
   // How long the last id of the source has been known.
@@ -59,7 +75,7 @@ struct ShadowToken {
 
 class TargetHandover {
  public:
-  enum class State { kPreparing, kSettled, kClaiming, kCompleting, kComplete };
+  enum class State { kPreparing, kSettled, kClaiming, kCompleting, kOnPart, kFilling, kComplete };
 
   struct Setup {
     SessionId session;
@@ -71,6 +87,7 @@ class TargetHandover {
     bool exact_available = true;          // both engines are in one exactness class
     bool exact_generated_chunks = false;  // engine capability
     bool exact_single_step = false;       // engine capability
+    bool holes = false;                   // engine capability
     TokenPosition last_position = 0;      // nothing is sampled beyond it
     TokenPosition run_tokens = 64;        // one prefill command at most
     Seconds step{0.02};                   // one replayed token
@@ -89,6 +106,9 @@ class TargetHandover {
     // Steps that sampled; of their tokens those that the source's confirmed, or not. The rest was
     // used or never compared.
     TokenPosition shadow_tokens = 0, shadow_agreed = 0, shadow_differed = 0;
+    // Partial: positions of [0, n) that were there when decoding began, 0 where all were, and how
+    // many tokens were decoded on them and replayed.
+    TokenPosition part_positions = 0, part_of = 0, part_replayed = 0;
     bool inexact = false;  // positions were computed in an unproven class, or rows of another
                            // lineage or of other ids were met
   };
@@ -144,12 +164,32 @@ class TargetHandover {
   // The token after all known ids, if a step has sampled it. It is the caller's then.
   std::optional<ShadowToken> take_shadow();
 
+  // --- partial ---
+  // The deadline of the plan has passed since the UE came.
+  void on_deadline();
+  // kOnPart: [0, held_whole()) was in the slot before the part, and below first_hole() nothing is
+  // missing in it.
+  TokenPosition held_whole() const { return held_whole_; }
+  TokenPosition first_hole() const { return first_hole_; }
+  // kOnPart, and the whole can be built: all rows are here, or no more will come.
+  bool may_fill() const;
+  // A slot whose KV reaches [0, front) is there to build it in; commands follow. The log may grow.
+  void begin_whole(TokenPosition front);
+  // kFilling: how many known positions the new slot lacks, and whether it has caught up as far as
+  // it will: with no more than one left, or after twice the steps that it was behind at first.
+  TokenPosition behind() const { return known_end() - std::min(front_, known_end()); }
+  bool caught_up() const;
+  // Nothing more is decoded in the old slot.
+  void end_part();
+
  private:
   enum class Running { kNone, kPrefill, kReplay, kAttach, kShadow };
 
   TokenPosition known_end() const;  // KV can be computed or used below it
   TokenPosition chunk_end() const;  // chunks are in a proven class below it
   void run_prefill(TokenPosition end);
+  TokenPosition share_of_gap() const;
+  bool attach_staged();  // false: nothing lies at the front
   void run_replay(TokenPosition end);
   void recompute_rest(TokenPosition end);
   bool chunk_pays(TokenPosition end) const;
@@ -159,6 +199,12 @@ class TargetHandover {
   void follow();
   void check_shadow();
   void cut_kv();
+  bool may_collect() const;
+  bool waits_for_part();
+  bool enough_for_part() const;
+  kv::Coverage covered() const;
+  // The slot has all below it: where it decodes on a part, what it had before.
+  TokenPosition whole_front() const { return on_part_ && !fills_ ? held_whole_ : front_; }
 
   Setup setup_;
   TokenLog& log_;
@@ -178,6 +224,13 @@ class TargetHandover {
   std::optional<ShadowToken> shadow_;  // not compared yet
   std::optional<TokenPosition> cut_;   // KV from there on belongs to other ids
   TokenPosition source_n_ = 0;
+  bool collects_ = false;  // rows are not attached before there is enough for a part
+  bool on_part_ = false;   // the part is attached
+  bool fills_ = false;     // begin_whole() was called
+  bool deadline_passed_ = false;
+  TokenPosition held_whole_ = 0;
+  TokenPosition first_hole_ = 0;
+  std::optional<TokenPosition> patience_;  // steps that the new slot may still take to catch up
   Duration next_due_{0};
   wire::FinishReason finish_ = wire::FinishReason::kNone;
   Counts counts_;

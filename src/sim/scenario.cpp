@@ -220,8 +220,10 @@ Status check(const Scenario& s) {
     return bad("session.prompt_tokens: the context holds " +
                std::to_string(s.engine.context_tokens));
   }
-  if (auto ok = check(world_of(s, s.schemes.front(), s.seeds.front(), nullptr)); !ok) {
-    return bad(ok.error().message);
+  for (const std::string& scheme : s.schemes) {
+    if (auto ok = check(world_of(s, scheme, s.seeds.front(), nullptr)); !ok) {
+      return bad(ok.error().message);
+    }
   }
   if (auto ok = check(roaming_of(s, s.seeds.front())); !ok) return bad(ok.error().message);
   return {};

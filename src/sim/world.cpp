@@ -35,6 +35,7 @@ node::NodeConfig patient_node() {
   config.max_handover_reports = std::numeric_limits<std::uint32_t>::max();
   config.report_phases = false;
   config.window_margin_share = 0;
+  config.preparation_spacing = 1;
   config.shadow = node::Shadow::kOff;
   return config;
 }
@@ -44,6 +45,9 @@ Status check(const WorldSettings& settings) {
   if (settings.gnbs.empty()) return bad("gnbs: there is none");
   if (auto scheme = plan::make_scheme(settings.scheme); !scheme) return Failure(scheme.error());
   if (!settings.make_engine) {
+    if (settings.scheme == "partial") {
+      return bad("scheme: partial needs KV with content, and the simulated engine has none");
+    }
     if (auto ok = check(settings.engine); !ok) return ok;
   }
   if (auto ok = check(settings.network); !ok) return ok;
@@ -72,6 +76,7 @@ Status check(const WorldSettings& settings) {
   if (n.control_period <= Duration{0}) return bad("control_period_ms: must be above 0");
   if (n.t_max <= Duration{0}) return bad("t_max_s: must be above 0");
   if (n.window_margin < Duration{0}) return bad("window_margin_ms: must be at least 0");
+  if (n.preparation_spacing < 1) return bad("preparation_spacing: must be at least 1");
   if (!(n.window_margin_share >= 0)) return bad("window_margin_share: must be at least 0");
   if (n.lease <= Duration{0}) return bad("lease_s: must be above 0");
   if (settings.radio_latency < Duration{0}) return bad("radio_latency_ms: must be at least 0");
@@ -156,7 +161,12 @@ void World::Impl::boot(int index) {
     return draws.bits();
   };
   g.node = std::make_unique<node::Node>(config, ports, g.boot, random);
-  g.hello = {g.id, g.boot, g.node->compatibility(), {}};
+  g.hello = {g.id,
+             g.boot,
+             g.node->compatibility(),
+             {},
+             g.engine->info().capabilities.holes,
+             wire::kMinorVersion};
   g.alive = true;
   for (std::size_t other = 0; other < gnbs_.size(); ++other) {
     if (static_cast<int>(other) != index && gnbs_[other].alive) {

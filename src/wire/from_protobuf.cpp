@@ -118,6 +118,8 @@ void get(const pb::Plan& p, Plan& m) {
   m.expected_in_s = p.expected_in_s();
   m.expected_sit_s = p.expected_sit_s();
   m.oracle = p.oracle();
+  m.partial_fraction = p.partial_fraction();
+  m.partial_deadline_s = p.partial_deadline_s();
 }
 
 void get(const pb::HeldAttempt& p, HeldAttempt& m) {
@@ -136,6 +138,7 @@ void get(const pb::Hello& p, Hello& m) {
   m.channel = enum_of<decltype(m.channel)>(p.channel());
   get(p.compatibility(), m.compatibility);
   get_all(p.held(), m.held);
+  m.holes = p.holes();
 }
 
 void get(const pb::Credit& p, Credit& m) {
@@ -201,6 +204,7 @@ void get(const pb::KvBlock& p, KvBlock& m) {
   m.token_hash = p.token_hash();
   m.lineage.value = p.lineage();
   m.payload_bytes = p.payload_bytes();
+  get_all(p.positions(), m.positions);
 }
 
 void get(const pb::PreparationProgress& p, PreparationProgress& m) {
@@ -304,6 +308,10 @@ void get(const pb::RetrieveUeContextResponse& p, RetrieveUeContextResponse& m) {
   get(p.compatibility(), m.compatibility);
   get(p.plan(), m.plan);
   m.source_front = p.source_front();
+}
+
+void get(const pb::ResourceStatus& p, ResourceStatus& m) {
+  m.prefill_share = p.prefill_share();
 }
 
 void get(const pb::RetrieveUeContextFailure& p, RetrieveUeContextFailure& m) {

@@ -23,7 +23,7 @@ namespace pallas::wire {
 
 // Version of the protocol. Peers of the same major version talk; minor versions N and N-1 must.
 inline constexpr std::uint32_t kMajorVersion = 1;
-inline constexpr std::uint32_t kMinorVersion = 0;
+inline constexpr std::uint32_t kMinorVersion = 1;
 
 // Limits that a decoder enforces before it allocates.
 inline constexpr std::size_t kMaxFrameBytes = 4u << 20;  // header and body of one frame
@@ -128,6 +128,9 @@ struct Hello {
   Channel channel = Channel::kControl;
   Compatibility compatibility;
   std::vector<HeldAttempt> held;
+  // It takes rows of scattered positions and decodes on them. A peer of minor version 0 knows
+  // neither, and says nothing here.
+  bool holes = false;
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 struct Credit {
@@ -210,17 +213,28 @@ struct TokenUpdate {
   std::optional<SessionSnapshot> snapshot;
   friend bool operator==(const TokenUpdate&, const TokenUpdate&) = default;
 };
-// Followed by count * bytes_per_token payload bytes, kv/geometry.h.
+// Followed by count * bytes_per_token payload bytes, kv/geometry.h: of positions [first, first +
+// count), or of those in `positions`, ascending, as if they were one range. Only a peer whose Hello
+// says `holes` is sent the latter.
 struct KvBlock {
   SessionId session;
   Attempt attempt;
   TokenPosition first = 0;
   TokenPosition count = 0;       // >= 1
   std::uint64_t checksum = 0;    // XXH3-64 of the payload
-  std::uint64_t token_hash = 0;  // session::TokenLog::hash(first + count)
+  std::uint64_t token_hash = 0;  // session::TokenLog::hash(one above the highest position)
   Lineage lineage;
   std::uint64_t payload_bytes = 0;
+  // Empty, or `count` positions in all, of which `first` is the lowest.
+  std::vector<kv::TokenRange> positions;
   friend bool operator==(const KvBlock&, const KvBlock&) = default;
+
+  kv::Coverage covered() const {
+    kv::Coverage all;
+    for (const kv::TokenRange& range : positions) all.add(range);
+    if (positions.empty()) all.add({first, first + count});
+    return all;
+  }
 };
 struct PreparationProgress {
   SessionId session;
@@ -347,13 +361,22 @@ struct RetrieveUeContextFailure {
                          const RetrieveUeContextFailure&) = default;
 };
 
+// What a preparation may expect of the sender's engine (XnAP's RESOURCE STATUS UPDATE). Sent when
+// it changes; a peer of minor version 0 does not know it.
+struct ResourceStatus {
+  // Of the rate at which it prefills alone, (0, 1]: what is left to a preparation that spares the
+  // sessions decoding there.
+  double prefill_share = 1;
+  friend bool operator==(const ResourceStatus&, const ResourceStatus&) = default;
+};
+
 // The order is the frame type on the wire minus 1; append only.
 using Message = std::variant<Hello, Credit, KeepAlive, ErrorMessage, HandoverRequest,
                              HandoverRequestAcknowledge, HandoverPreparationFailure, TokenUpdate,
                              KvBlock, PreparationProgress, SnStatusTransfer, HandoverSuccess,
                              UeContextRelease, UeContextReleaseAck, LeaseRenew, Moved, StaleEpoch,
                              HandoverCancel, HandoverCancelAck, RetrieveUeContextRequest,
-                             RetrieveUeContextResponse, RetrieveUeContextFailure>;
+                             RetrieveUeContextResponse, RetrieveUeContextFailure, ResourceStatus>;
 
 std::string_view name_of(const Message& message);
 

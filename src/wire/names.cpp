@@ -80,6 +80,7 @@ std::string_view name_of(const Message& message) {
       "RetrieveUeContextRequest",
       "RetrieveUeContextResponse",
       "RetrieveUeContextFailure",
+      "ResourceStatus",
   };
   return kNames[message.index()];
 }

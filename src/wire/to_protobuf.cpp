@@ -109,6 +109,8 @@ void put(const Plan& m, pb::Plan& p) {
   p.set_expected_in_s(m.expected_in_s);
   p.set_expected_sit_s(m.expected_sit_s);
   p.set_oracle(m.oracle);
+  p.set_partial_fraction(m.partial_fraction);
+  p.set_partial_deadline_s(m.partial_deadline_s);
 }
 
 void put(const HeldAttempt& m, pb::HeldAttempt& p) {
@@ -127,6 +129,7 @@ void put(const Hello& m, pb::Hello& p) {
   p.set_channel(number(m.channel));
   put(m.compatibility, *p.mutable_compatibility());
   put_all(m.held, *p.mutable_held());
+  p.set_holes(m.holes);
 }
 
 void put(const Credit& m, pb::Credit& p) {
@@ -192,6 +195,7 @@ void put(const KvBlock& m, pb::KvBlock& p) {
   p.set_token_hash(m.token_hash);
   p.set_lineage(m.lineage.value);
   p.set_payload_bytes(m.payload_bytes);
+  put_all(m.positions, *p.mutable_positions());
 }
 
 void put(const PreparationProgress& m, pb::PreparationProgress& p) {
@@ -295,6 +299,10 @@ void put(const RetrieveUeContextResponse& m, pb::RetrieveUeContextResponse& p) {
   put(m.compatibility, *p.mutable_compatibility());
   put(m.plan, *p.mutable_plan());
   p.set_source_front(m.source_front);
+}
+
+void put(const ResourceStatus& m, pb::ResourceStatus& p) {
+  p.set_prefill_share(m.prefill_share);
 }
 
 void put(const RetrieveUeContextFailure& m, pb::RetrieveUeContextFailure& p) {

@@ -39,6 +39,7 @@ PALLAS_WIRE_SAME_NAME(HandoverCancelAck);
 PALLAS_WIRE_SAME_NAME(RetrieveUeContextRequest);
 PALLAS_WIRE_SAME_NAME(RetrieveUeContextResponse);
 PALLAS_WIRE_SAME_NAME(RetrieveUeContextFailure);
+PALLAS_WIRE_SAME_NAME(ResourceStatus);
 #undef PALLAS_WIRE_SAME_NAME
 
 template <class Native>

@@ -8,8 +8,9 @@ namespace {
 
 constexpr std::uint8_t kLastConsistency = static_cast<std::uint8_t>(Consistency::kFast);
 constexpr std::uint8_t kLastFinish = static_cast<std::uint8_t>(FinishReason::kError);
-constexpr std::uint8_t kLastOrder = static_cast<std::uint8_t>(SendOrder::kHighestFirst);
+constexpr std::uint8_t kLastOrder = static_cast<std::uint8_t>(SendOrder::kByImportance);
 constexpr std::uint8_t kLastChannel = static_cast<std::uint8_t>(Channel::kData);
+constexpr double kSmallestShare = 1e-6;
 constexpr double kUnbounded = std::numeric_limits<double>::max();
 
 // Where a value stands, as a chain through the callers' frames; becomes text only for an error.
@@ -90,6 +91,7 @@ class Validator {
              std::to_string(m.payload_bytes) + " bytes do not divide into " +
                  std::to_string(m.count) + " equal rows");
     }
+    if (!m.positions.empty()) check_positions(at / "positions", m);
   }
   void check(const At& at, const PreparationProgress& m) {
     name(at / "session", m.session.value);
@@ -155,6 +157,9 @@ class Validator {
     check(at / "plan", m.plan);
     at_most(at / "source_front", m.source_front, m.snapshot.tokens.size(), "tokens");
   }
+  void check(const At& at, const ResourceStatus& m) {
+    number(at / "prefill_share", m.prefill_share, kSmallestShare, 1);
+  }
   void check(const At& at, const RetrieveUeContextFailure& m) {
     name(at / "session", m.session.value);
     text(at / "message", m.message);
@@ -162,6 +167,19 @@ class Validator {
 
  private:
   // --- parts of messages ---
+
+  void check_positions(const At& at, const KvBlock& m) {
+    ranges(at, m.positions);
+    std::uint64_t count = 0;
+    for (const kv::TokenRange& range : m.positions) count += range.size();
+    if (count != m.count) {
+      refuse(at, Errc::kInvalidArgument,
+             std::to_string(count) + " positions for " + std::to_string(m.count) + " rows");
+    }
+    if (m.positions.front().begin != m.first) {
+      refuse(at, Errc::kInvalidArgument, "do not begin at first");
+    }
+  }
 
   void check(const At& at, const Attempt& a, Empty empty = Empty::kRefused) {
     name(at / "owner", a.owner.value, empty);
@@ -185,6 +203,8 @@ class Validator {
   void check(const At& at, const kv::TransferPlan& p) {
     name(at / "scheme", p.scheme, Empty::kAllowed);
     in_enum(at / "order", p.order, kLastOrder);
+    number(at / "partial_fraction", p.partial_fraction, 0, 1);
+    non_negative(at / "partial_deadline_s", p.partial_deadline_s);
     non_negative(at / "window_s", p.window_s);
     number(at / "expected_in_s", p.expected_in_s, -kUnbounded, kUnbounded);
     number(at / "expected_sit_s", p.expected_sit_s, -kUnbounded, kUnbounded);

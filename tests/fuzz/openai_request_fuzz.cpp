@@ -39,6 +39,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   } else if (data[0] % 4 == 2) {
     wire::Compatibility ours;
     const SessionId session(std::string(32, 'a'));
+    wire::SessionSnapshot known;
+    known.prompt_tokens = 8;
+    known.params.max_tokens = 16;
+    if (const auto attach = http::parse_attach(body, session, "secret", ours, context, &known);
+        attach && attach->context) {
+      require(attach->context->prompt.empty() && attach->context->generated.size() <= 16);
+    }
     const auto attach = http::parse_attach(body, session, "secret", ours, context);
     if (!attach) return 0;
     require(attach->session == session && attach->resume_token == "secret");

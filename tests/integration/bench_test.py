@@ -50,6 +50,21 @@ class BenchHandover(unittest.TestCase):
         self.assertLess(two_front["sit_ms"]["p50"], full_copy["sit_ms"]["p50"])
         self.assertIn("two-front", err)
 
+    def test_a_session_on_a_part_of_its_kv_is_followed_until_it_is_whole(self):
+        status, out, err = run("bench", "handover", "--engine=fake", "--context=300", "--available-s=0",
+                               "--goodput-mbps=0.1", "--scheme=partial", "--gnb=partial_fraction=0.5",
+                               "--handovers=1", "--plain", "--json", timeout=170)
+        self.assertEqual(status, 0, out + err)
+        row, control = json.loads(out)
+        part = row["partial"]
+        self.assertEqual(part["fraction"]["count"], 1)
+        self.assertGreaterEqual(part["fraction"]["mean"], 0.5)
+        self.assertLess(part["fraction"]["mean"], 0.7)
+        self.assertGreater(part["tokens"]["mean"], 0)
+        self.assertGreater(part["complete_ms"]["p50"], row["sit_ms"]["p50"])
+        self.assertFalse(row["exact"])
+        self.assertNotIn("partial", control)
+
     def test_a_resumed_folder_is_not_measured_again(self):
         with tempfile.TemporaryDirectory() as folder:
             flags = ["--scheme=two-front", f"--out={folder}"]

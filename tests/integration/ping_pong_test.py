@@ -1,4 +1,5 @@
-"""Twenty handovers of one session to and fro: each token once, and nothing left behind.
+"""Twenty handovers of one session to and fro: each token once, and nothing left behind. And one to a cell that nobody
+prepared, which begins with a part of the KV.
 
 `ping_pong_test.py fake` needs no model, `ping_pong_test.py llama` uses the shipped one.
 """
@@ -75,6 +76,47 @@ class PingPong(ClusterTest):
             growth = after[gnb]["resident_kib"] - before[gnb]["resident_kib"]
             print(f"{gnb}: resident {before[gnb]['resident_kib']} KiB before, {growth:+d} KiB after {HANDOVERS} handovers")
             self.assertLess(growth, 64 * 1024, gnb)
+
+
+class UnpreparedCell(ClusterTest):
+    def test_it_begins_with_a_part_of_the_kv_and_becomes_whole(self):
+        # The whole takes a second or two; rows of the made-up engine are small.
+        goodput = 60 if ENGINE == "llama" else 0.06
+        flags = ["--scheme=partial", "--partial-fraction=0.4", f"--goodput-mbps={goodput}"]
+        gnbs = self.cluster(CELLS, engine=ENGINE, flags=flags)
+        ue = gnbs.start_ue("ue-1", CELLS[0])
+        request = dict(REQUEST, messages=prompt(30), stream=True, max_token_rate=20, max_tokens=200, consistency="prefer-exact")
+        stream = Stream(ue, request)
+        stream.start()
+        wait_for(lambda: len(stream.times) > 20, 60, "twenty tokens")
+        # Only the UE knows that it moves.
+        event = {"ue": "ue-1", "seq": 1, "phase": "execution", "source": CELLS[0], "target": CELLS[1]}
+        self.assertIn(http("POST", ue, "/v1/handovers", event)[0], (200, 204))
+
+        def partial():
+            sessions = json.loads(http("GET", gnbs.http["gnb-b"], "/v1/sessions")[1])["data"]
+            return any(session["partial"] for session in sessions)
+
+        wait_for(partial, 20, "decoding on a part")
+        wait_for(lambda: not partial(), 20, "the whole")
+        stream.join(timeout=90)
+        self.assertEqual(stream.errors, [])
+        self.assertEqual(stream.done, 1)
+        (report,) = gnbs.reports()
+        part = report["partial"]
+        print(f"partial: {json.dumps(part)}, first token after {report['first_token_ms']:.0f} ms")
+        self.assertEqual((report["scheme"], report["recovery"], report["exact"]), ("partial", "retrieved", False))
+        self.assertGreaterEqual(part["fraction"], 0.4)
+        self.assertLess(part["fraction"], 0.6)
+        self.assertTrue(part["second_slot"])
+        self.assertGreater(part["tokens"], 0)
+        self.assertGreaterEqual(part["tokens_replayed"], part["tokens"])
+        self.assertLess(report["first_token_ms"], part["complete_ms"])
+        self.assertEqual(report["tokens_recomputed"], 0)
+        self.assertIsNotNone(report["release_ack_ms"])
+        # Each token once and in order, as the UE saw it.
+        (seen,) = json.loads(http("GET", ue, "/v1/handovers")[1])["handovers"]
+        self.assertEqual(seen["last_before"] + 1 + seen["tokens"], 200)
 
 
 if __name__ == "__main__":

@@ -15,12 +15,25 @@ class Answers(unittest.TestCase):
         plans = json.loads(out)
         self.assertEqual(
             [plan["scheme"] for plan in plans],
-            ["detour", "full-copy", "recompute", "ctho", "pallas", "pallas-no-rc", "pallas-no-sm", "two-front"],
+            ["detour", "full-copy", "recompute", "ctho", "partial", "pallas", "pallas-no-rc", "pallas-no-sm", "two-front"],
         )
         for plan in plans:
+            more = {"fraction", "break_even_mbps"} if plan["scheme"] == "partial" else set()
             self.assertEqual(
-                set(plan), {"scheme", "window_s", "split_tokens", "sit_s", "early_s", "bytes", "trigger_now"}
+                set(plan), {"scheme", "window_s", "split_tokens", "sit_s", "early_s", "bytes", "trigger_now"} | more
             )
+
+    def test_partial_tells_the_goodput_below_which_ctho_is_faster(self):
+        args = ["--kv-bytes-per-token=23040", "--prefill-rate=270", "--decode-rate=25", "--remaining=0"]
+        status, out, err = run("plan", *args, "--scheme=partial")
+        self.assertEqual(status, 0, err)
+        self.assertIn("ctHO interrupts for less below 33.2 Mbps", out)
+        by_goodput = {}
+        for mbps in (30, 37):
+            plans = json.loads(run("plan", *args, f"--goodput-mbps={mbps}", "--json")[1])
+            by_goodput[mbps] = {plan["scheme"]: plan["sit_s"] for plan in plans}
+        self.assertGreater(by_goodput[30]["partial"], by_goodput[30]["ctho"])
+        self.assertLess(by_goodput[37]["partial"], by_goodput[37]["ctho"])
 
     def test_the_papers_window_comes_out(self):
         args = ["--context=3000", "--prefill-rate=1848.4", "--decode-rate=0", "--activation=0.22757", "--scheme=pallas"]
@@ -70,6 +83,7 @@ class Refusals(unittest.TestCase):
             "--load": ("-1", "nan"),
             "--sigma": ("-1", "nan"),
             "--confidence": ("-0.1", "2", "nan"),
+            "--partial-fraction": ("0", "1.1", "nan"),
             "--scheme": ("teleport", ""),
             "--plot": ("window.pdf",),
         }.items():

@@ -65,16 +65,19 @@ TEST(ShadowDecoding, makes_the_gap_of_a_capped_session_an_ordinary_interval) {
   }
 }
 
-// The gap of an uncapped session over a link of so many rows a second, and what is ordinary.
+// The gap of an uncapped session over a link of so many rows a second, at a target whose steps take
+// `slower` times as long as the source's, and what is ordinary.
 struct Gap {
   double gap_ms = 0, ordinary_ms = 0;
   TokenPosition agreed = 0;
 };
-Gap uncapped_gap(Shadow shadow, double rows, double replay_share, Duration phase) {
+Gap uncapped_gap(Shadow shadow, double rows, double replay_share, Duration phase,
+                 double slower = 1) {
   auto options = with(shadow);
   options.link.rate = BytesPerSecond(rows * 32);
   options.engine.replay_share = replay_share;
   VirtualGnbs world(options);
+  world.engine("b").set_slow_factor(slower);
   VirtualUe& ue = talk(world, 390);
   world.predict(ue, "a", "b", 3s);
   world.clock.run_for(3s + phase);
@@ -109,6 +112,41 @@ TEST(ShadowDecoding, is_never_worse_than_none) {
             << rows << " rows/s, share " << share << ", " << to_ms(phase) << " ms";
       }
     }
+  }
+}
+
+TEST(ShadowDecoding,
+     at_a_target_slower_than_its_source_costs_less_than_half_a_step_more_than_none) {
+  for (const double rows : {2000., 120., 70.}) {
+    for (const double slower : {1.05, 1.1, 1.3}) {
+      for (const Duration phase : kDelays) {
+        const Gap on = uncapped_gap(Shadow::kIdle, rows, 1, phase, slower);
+        EXPECT_LT(on.gap_ms, uncapped_gap(Shadow::kOff, rows, 1, phase, slower).gap_ms +
+                                 on.ordinary_ms * slower / 2)
+            << rows << " rows/s, " << slower << ", " << to_ms(phase) << " ms";
+      }
+    }
+  }
+}
+
+TEST(ShadowDecoding, at_a_target_that_was_held_up_catches_up_by_rows_before_the_handover) {
+  auto options = with(Shadow::kIdle);
+  options.link.rate = BytesPerSecond(120 * 32);
+  options.engine.replay_share = 0.8;
+  for (const double held : {40., 60., 90., 120.}) {
+    VirtualGnbs world(options);
+    VirtualUe& ue = talk(world, 390);
+    world.predict(ue, "a", "b", 3s);
+    world.clock.run_for(2700ms);
+    EXPECT_GT(world.node("b").stats().shadow_tokens, 5u);
+    world.engine("b").set_slow_factor(held / to_ms(ordinary_interval(ue)));  // its next step
+    world.clock.run_for(20ms);
+    world.engine("b").set_slow_factor(1);
+    world.clock.run_for(280ms);
+    world.hand_over(ue, "a", "b", 0s);
+    world.clock.run_for(1s);
+    EXPECT_LT(to_ms(ue.gap_at(Epoch(2))), 1.8 * to_ms(ordinary_interval(ue))) << held;
+    expect_whole(world, ue);
   }
 }
 

@@ -120,6 +120,44 @@ TEST_P(EngineContract, a_completed_session_has_the_very_rows_and_logits_of_a_ful
   }
 }
 
+// As a node does it: the whole is built beside the slot that decodes, which does not stand still.
+TEST_P(EngineContract,
+       a_whole_built_beside_a_slot_that_decodes_on_a_part_is_that_of_a_full_transfer) {
+  if (!can().holes) GTEST_SKIP() << "not claimed";
+  const MovedSession moved = open_moved(kPrompt, kBefore);
+  if (!can().exact_attach || !can().exact_single_step) GTEST_SKIP() << "not claimed";
+  TestSession part = open_part(moved, kPart);
+  TestSession whole = open_copy(part, 1);
+  start_decode(part, kMeanwhile);
+  ASSERT_TRUE(wait_sampled(part, 2));
+  // In several commands, and each replay as soon as its id is known.
+  for (const kv::TokenRange range : {kv::TokenRange{0, 20}, {20, kFront}}) {
+    whole.engine->attach_kv(
+        whole.slot, range.begin, range.size(),
+        kv::slice_rows(engine().info().geometry, moved.rows, {0, kFront}, range));
+  }
+  std::vector<TokenId> meanwhile{part.ids.back()};
+  for (std::size_t k = 0; k < kMeanwhile; ++k) {
+    ASSERT_TRUE(wait_sampled(part, k + 1));
+    whole.engine->replay(whole.slot, kFront + static_cast<TokenPosition>(k), {meanwhile.back()});
+    meanwhile.push_back(record(part).sampled[k].id);
+  }
+  const TokenPosition front = kFront + kMeanwhile;
+  const auto replayed = [&](const TestSession& s) {
+    return !record(s).replayed.empty() && record(s).replayed.back() == front;
+  };
+  ASSERT_TRUE(run_until([&] { return replayed(whole); }));
+  part.engine->release(part.slot);
+
+  whole.ids.insert(whole.ids.end(), meanwhile.begin() + 1, meanwhile.end());
+  TestSession full = open_copy(whole, 1);
+  attach(full, 0, kFront, moved.rows);
+  full.engine->replay(full.slot, kFront, {meanwhile.begin(), meanwhile.end() - 1});
+  ASSERT_TRUE(run_until([&] { return replayed(full); }));
+  EXPECT_EQ(export_rows(whole, {0, front}), export_rows(full, {0, front}));
+  EXPECT_TRUE(same_tokens(generate(whole, kAfter), generate(full, kAfter)));
+}
+
 TEST_P(EngineContract, a_released_slot_leaves_no_holes_to_the_next) {
   if (!can().holes) GTEST_SKIP() << "not claimed";
   const MovedSession moved = open_moved(kPrompt, kBefore);

@@ -127,17 +127,34 @@ void VirtualGnbs::hand_over(VirtualUe& ue, const std::string& source, const std:
 }
 
 std::vector<TokenId> VirtualGnbs::reference(const VirtualUe& ue, std::size_t tokens) {
+  return reference_after(ue, 0, tokens);
+}
+
+std::vector<TokenId> VirtualGnbs::reference_after(const VirtualUe& ue, std::size_t known,
+                                                  std::size_t tokens) {
   Options alone;
-  alone.names = {"reference"};
+  alone.names = {"first", "reference"};
   alone.engine = options_.engine;
   VirtualGnbs one(std::move(alone));
-  VirtualUe& real = one.open("reference", ue.prompt_tokens, [&](wire::SessionParams& params) {
+  const std::string begins = known > 0 ? "first" : "reference";
+  VirtualUe& real = one.open(begins, ue.prompt_tokens, [&](wire::SessionParams& params) {
     dynamic_cast<VirtualUe&>(*one.world_.ues().back()).prompt_ids = ue.prompt();
     params = ue.params;
+    params.consistency = wire::Consistency::kExact;
     params.max_token_rate = 0;
     params.max_tokens =
         static_cast<std::uint32_t>(std::min<std::size_t>(tokens, ue.params.max_tokens));
   });
+  if (known > 0) {
+    // It brings the ids, and nobody has KV of them.
+    one.kill("first");
+    const auto& entries = ue.transcript.entries();
+    for (std::size_t i = 0; i < std::min(known, entries.size()); ++i) {
+      const node::TokenEvent token{Epoch(1), entries[i].index, entries[i].id, "", NodeId("first")};
+      real.on_token(NodeId("first"), 0, token, one.clock.now());
+    }
+    if (!one.attach(real, "reference")) return {};
+  }
   one.clock.run_until([&] { return real.finished.has_value(); }, std::chrono::minutes(10));
   return real.transcript.ids();
 }

@@ -81,6 +81,9 @@ class VirtualGnbs {
                  Duration prediction);
   // The ids of the same request at one gNB without a handover.
   std::vector<TokenId> reference(const VirtualUe& ue, std::size_t tokens);
+  // The same where the first `known` ids were those that the UE got: what a gNB with all the KV
+  // goes on with.
+  std::vector<TokenId> reference_after(const VirtualUe& ue, std::size_t known, std::size_t tokens);
 
   // --- faults ---
   void cut(const std::string& x, const std::string& y) { world_.cut(x, y); }

@@ -265,6 +265,35 @@ TEST(BenchStatistics, what_was_there_at_the_deadline_is_worth_its_utility) {
   EXPECT_NE(summary_table(summaries).find("KV at the deadline"), std::string::npos);
 }
 
+TEST(BenchStatistics, tells_of_handovers_that_began_on_a_part) {
+  const auto plan = one_run();
+  BenchRecords records;
+  auto run = moved(plan);
+  run.movers[0].hops[0].gnb->partial = GnbReport::Partial{0.42, 420, 31, 32, true, 2100.5};
+  records.runs = {run, stayed(plan)};
+  // As it is kept between invocations.
+  records = *parse_records(to_json(records.runs[0]) + "\n" + to_json(records.runs[1]) + "\n");
+  const auto summaries = summarize(plan, records);
+  const auto& s = summaries[0];
+  EXPECT_EQ(s.part.count, 1u);
+  EXPECT_DOUBLE_EQ(*s.part.mean, 0.42);
+  EXPECT_DOUBLE_EQ(*s.part_tokens.mean, 31);
+  EXPECT_DOUBLE_EQ(*s.part_complete_ms.p50, 2100.5);
+  EXPECT_NE(summary_table(summaries).find("on a part of KV"), std::string::npos);
+  const auto row = nlohmann::json::parse(summary_json(summaries)).at(0);
+  EXPECT_EQ(row.at("partial").at("complete_ms").at("p50"), 2100.5);
+  const std::string csv = handovers_csv(summaries);
+  EXPECT_NE(csv.find(",0.42,31,2100.5\n"), std::string::npos);
+  // Every line has as many cells.
+  const auto commas = [&](std::size_t begin) {
+    return std::count(csv.begin() + static_cast<std::ptrdiff_t>(begin),
+                      csv.begin() + static_cast<std::ptrdiff_t>(csv.find('\n', begin)), ',');
+  };
+  for (std::size_t at = 0; at < csv.size(); at = csv.find('\n', at) + 1) {
+    EXPECT_EQ(commas(at), commas(0));
+  }
+}
+
 TEST(BenchStatistics, nobody_is_accurate_where_no_gnb_tells) {
   const auto plan = one_run();
   BenchRecords records;

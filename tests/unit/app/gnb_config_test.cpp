@@ -116,6 +116,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadField{"ewma", [](GnbConfig& c) { c.node.ewma = 0; }},
         BadField{"utility_threshold", [](GnbConfig& c) { c.node.utility.threshold = 1; }},
         BadField{"utility_steepness", [](GnbConfig& c) { c.node.utility.steepness = kNan; }},
+        BadField{"partial_fraction", [](GnbConfig& c) { c.node.partial_fraction = 0; }},
+        BadField{"partial_fraction", [](GnbConfig& c) { c.node.partial_fraction = kNan; }},
         BadField{"slo_ms", [](GnbConfig& c) { c.node.slo_ms = kNan; }},
         BadField{"goodput_mbps", [](GnbConfig& c) { c.goodput_mbps = -1; }},
         BadField{"goodput_mbps", [](GnbConfig& c) { c.goodput_mbps = kNan; }},
@@ -131,6 +133,30 @@ INSTANTIATE_TEST_SUITE_P(
         BadField{"max_sessions", [](GnbConfig& c) { c.node.max_sessions = 0; }},
         BadField{"log_level", [](GnbConfig& c) { c.log_level = "loud"; }},
         BadField{"log_format", [](GnbConfig& c) { c.log_format = "xml"; }}})));
+
+TEST(GnbConfig, partial_needs_an_engine_with_holes_and_is_refused_by_the_setting) {
+  const auto refused = [](const GnbConfig& config, bool holes, bool flash = false) {
+    engine::EngineInfo engine;
+    engine.compatibility.engine_build = "rigid 1";
+    engine.compatibility.flash_attention = flash;
+    engine.capabilities.holes = holes;
+    const Status status = check_abilities(config, engine);
+    return status ? std::string() : status.error().message;
+  };
+  GnbConfig config = good();
+  EXPECT_EQ(refused(config, false), "");
+  config.node.scheme = "partial";
+  EXPECT_TRUE(check(config));
+  EXPECT_EQ(refused(config, true), "");
+  EXPECT_TRUE(refused(config, false).starts_with("scheme: partial needs"));
+  EXPECT_NE(refused(config, false).find("rigid 1"), std::string::npos);
+  config.node.partial_ordering = engine::Ordering::kObservationWindow;
+  EXPECT_EQ(refused(config, true), "");
+  EXPECT_TRUE(refused(config, true, true).starts_with("partial_ordering:"));
+  config = good();
+  config.node.partial_fallback = std::chrono::milliseconds(500);
+  EXPECT_TRUE(refused(config, false).starts_with("partial_fallback_ms:"));
+}
 
 TEST(GnbConfig, other_addresses_than_loopback_need_consent) {
   GnbConfig config = good();

@@ -112,7 +112,7 @@ TEST(PlanOutput, the_json_has_each_scheme_with_the_fields_promised) {
   const auto request = to_request(options);
   ASSERT_TRUE(request);
   // 1500 / 1000 s of window; nothing to send where nothing is generated.
-  EXPECT_EQ(plans_json(make_plans(*request)),
+  EXPECT_EQ(plans_json(*request, make_plans(*request)),
             "[{\"scheme\":\"pallas\",\"window_s\":1.5,\"split_tokens\":1500,"
             "\"sit_s\":0.25,\"early_s\":0,\"bytes\":0,\"trigger_now\":false}]");
 }
@@ -125,7 +125,8 @@ TEST(PlanOutput, splits_are_what_the_target_computes) {
   const double link = 37.5e6 / 163'840;
   for (const SchemePlan& plan : make_plans(*request)) {
     const double recomputed = plan.decision.expected_recomputed;
-    if (plan.scheme == "detour" || plan.scheme == "full-copy" || plan.scheme == "pallas-no-rc") {
+    if (plan.scheme == "detour" || plan.scheme == "full-copy" || plan.scheme == "pallas-no-rc" ||
+        plan.scheme == "partial") {
       EXPECT_EQ(recomputed, 0) << plan.scheme;
     } else if (plan.scheme == "recompute" || plan.scheme == "pallas-no-sm") {
       EXPECT_EQ(recomputed, 3000) << plan.scheme;

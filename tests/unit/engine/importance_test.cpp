@@ -80,6 +80,12 @@ TEST(Importance, what_is_always_sent_comes_before_any_score) {
             (Ranges{{0, 2}, {12, 13}, {20, 21}, {27, 30}}));
 }
 
+TEST(Importance, positions_come_in_the_order_of_their_scores_the_later_first) {
+  EXPECT_EQ(by_importance(std::vector<double>{1, 3, 2, 3}),
+            (std::vector<TokenPosition>{3, 1, 2, 0}));
+  EXPECT_TRUE(by_importance({}).empty());
+}
+
 TEST(Importance, the_last_position_is_never_left_out) {
   const std::vector<double> scores(30, 0.0);
   EXPECT_EQ(most_important(scores, 1, {}).ranges(), (Ranges{{29, 30}}));

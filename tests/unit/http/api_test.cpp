@@ -344,12 +344,20 @@ TEST_F(ApiTest, operators_see_sessions_handovers_health_and_metrics) {
   backend.reports[0].session = SessionId(kSession);
   backend.reports[0].first_token_ms = 12.5;
   backend.reports[1].session = SessionId("other");
+  backend.reports[1].partial = node::PartialReport{0.5, 200, 31, 32, true, 1250.5};
+  backend.session_infos[0].partial = true;
+  backend.node_stats.partial_handovers = 7;
   backend.node_stats.free_slots = 3;
   send("GET", "/v1/sessions");
   EXPECT_TRUE(body_has("{\"object\":\"list\",\"data\":[{\"id\":\"" + kSession + "\""));
+  EXPECT_TRUE(body_has("\"partial\":true"));
   send("GET", "/v1/handovers");
   EXPECT_TRUE(body_has("\"first_token_ms\":12.5"));
   EXPECT_TRUE(body_has("other"));
+  EXPECT_TRUE(body_has("\"partial\":null"));
+  EXPECT_TRUE(
+      body_has("\"partial\":{\"fraction\":0.5,\"positions\":200,\"tokens\":31,"
+               "\"tokens_replayed\":32,\"second_slot\":true,\"complete_ms\":1250.5}"));
   send("GET", "/v1/handovers?session=" + kSession);
   EXPECT_FALSE(body_has("other"));
   send("GET", "/health");
@@ -363,6 +371,7 @@ TEST_F(ApiTest, operators_see_sessions_handovers_health_and_metrics) {
   api.set_metrics([] { return std::vector<Metric>{{"pallas_peer_up", "x", false, {}, 1}}; });
   send("GET", "/metrics");
   EXPECT_TRUE(body_has("\npallas_free_slots 3\n"));
+  EXPECT_TRUE(body_has("\npallas_partial_handovers_total 7\n"));
   EXPECT_TRUE(body_has("\npallas_peer_up 1\n"));
 }
 

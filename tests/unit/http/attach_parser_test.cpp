@@ -23,13 +23,13 @@ Json whole_body() {
     "ids": [1,2,3,4], "sampled_by": [["gnb-a",3],["gnb-b",1]]})");
 }
 
-Parsed<node::AttachRequest> parse(const Json& body) {
+Parsed<node::AttachRequest> parse(const Json& body, const wire::SessionSnapshot* known = nullptr) {
   wire::Compatibility ours;
   ours.model_hash = "m1";
   ours.tokenizer_hash = "t1";
   const ParserContext context{&kCodec,           "tiny",    1000, wire::Consistency::kPreferExact,
                               counting_random(), 1700000000};
-  return parse_attach(body.dump(), SessionId(kSession), "secret", ours, context);
+  return parse_attach(body.dump(), SessionId(kSession), "secret", ours, context, known);
 }
 
 TEST(AttachParser, a_short_body_is_enough) {
@@ -66,6 +66,29 @@ TEST(AttachParser, ids_without_sampled_by_are_the_last_nodes) {
   ASSERT_TRUE(parsed);
   ASSERT_EQ(parsed->context->sampled_by.size(), 1u);
   EXPECT_EQ(parsed->context->sampled_by[0], (std::pair{NodeId("gnb-a"), 4u}));
+}
+
+TEST(AttachParser, of_a_known_session_does_not_read_the_request_again) {
+  wire::SessionSnapshot known;
+  known.prompt_tokens = 8;
+  known.params.max_tokens = 4;
+  auto body = whole_body();
+  body["request"]["messages"][0]["content"] = "not what it was";
+  const auto parsed = parse(body, &known);
+  ASSERT_TRUE(parsed) << parsed.error().message;
+  ASSERT_TRUE(parsed->context);
+  EXPECT_TRUE(parsed->context->prompt.empty());
+  EXPECT_EQ(parsed->context->generated, (std::vector<TokenId>{1, 2, 3, 4}));
+
+  known.prompt_tokens = 9;
+  const auto other_prompt = parse(body, &known);
+  ASSERT_FALSE(other_prompt);
+  EXPECT_EQ(other_prompt.error().param, "session.prompt_tokens");
+  known.prompt_tokens = 8;
+  known.params.max_tokens = 3;
+  const auto too_many = parse(body, &known);
+  ASSERT_FALSE(too_many);
+  EXPECT_EQ(too_many.error().param, "ids");
 }
 
 struct Change {

@@ -72,5 +72,18 @@ TEST(Rows, scattered_rows_stand_as_those_of_one_range) {
   EXPECT_EQ(gather_rows(geometry, payload(geometry, {10, 20}), {10, 20}, wanted), expected);
 }
 
+TEST(Rows, parts_join_to_what_they_were_taken_from) {
+  const Geometry geometry{.layers = 2, .k_row_bytes = 3, .v_row_bytes = 2};
+  std::vector<Bytes> payloads;
+  Coverage all;
+  for (const TokenRange range : {TokenRange{11, 12}, {14, 17}, {17, 18}}) {
+    payloads.push_back(payload(geometry, range));
+    all.add(range);
+  }
+  EXPECT_EQ(join_rows(geometry, {{1, &payloads[0]}, {3, &payloads[1]}, {1, &payloads[2]}}),
+            gather_rows(geometry, payload(geometry, {10, 20}), {10, 20}, all));
+  EXPECT_TRUE(join_rows(geometry, {}).empty());
+}
+
 }  // namespace
 }  // namespace pallas::kv

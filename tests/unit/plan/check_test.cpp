@@ -46,6 +46,10 @@ TEST(Check, each_bad_field_is_refused_by_name) {
     expect_refused("margin", [&](PlanInput& in) { in.margin = Seconds(bad); });
     expect_refused("margin_share", [&](PlanInput& in) { in.margin_share = bad; });
   }
+  for (const double bad : {0.0, 1.01, -0.1, kNan}) {
+    expect_refused("partial_fraction", [&](PlanInput& in) { in.partial_fraction = bad; });
+  }
+  expect_refused("partial_deadline", [](PlanInput& in) { in.partial_deadline = Seconds(-1); });
   expect_refused("prefill_rate", [](PlanInput& in) { in.prefill_rate = TokensPerSecond(0); });
   expect_refused("goodput", [](PlanInput& in) { in.goodput = BytesPerSecond(0); });
 }

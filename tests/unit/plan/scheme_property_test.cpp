@@ -18,6 +18,9 @@ PlanInput any_input_at_all() {
   if (input.at_handover) input.remaining = Seconds(0);
   input.recompute_prompt_only = *rc::gen::arbitrary<bool>();
   input.alpha = *rc::gen::element(0.0, 0.8, 1.0);
+  input.may_be_partial = *rc::gen::arbitrary<bool>();
+  input.partial_fraction = *rc::gen::element(0.01, 0.4, 1.0);
+  input.partial_deadline = Seconds(*rc::gen::element(0.0, 0.5));
   if (whole(0, 3) == 0) input.sigma = Seconds(scaled(1e-3, 10));
   if (whole(0, 3) == 0) input.confidence = *rc::gen::element(0.0, 0.1, 0.7, 1.0);
   return input;

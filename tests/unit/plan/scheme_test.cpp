@@ -14,8 +14,8 @@ constexpr TokenPosition kNoEnd = std::numeric_limits<TokenPosition>::max();
 
 TEST(Schemes, are_listed_in_the_order_of_the_docs) {
   EXPECT_EQ(scheme_names(),
-            (std::vector<std::string_view>{"detour", "full-copy", "recompute", "ctho", "pallas",
-                                           "pallas-no-rc", "pallas-no-sm", "two-front"}));
+            (std::vector<std::string_view>{"detour", "full-copy", "recompute", "ctho", "partial",
+                                           "pallas", "pallas-no-rc", "pallas-no-sm", "two-front"}));
   for (const auto name : scheme_names()) {
     const auto scheme = make_scheme(name);
     ASSERT_TRUE(scheme);
@@ -33,7 +33,7 @@ TEST(Schemes, an_unknown_name_is_answered_with_the_list) {
 }
 
 TEST(Schemes, those_at_the_handover_wait_for_the_fact) {
-  for (const auto name : {"detour", "full-copy", "recompute", "ctho"}) {
+  for (const auto name : {"detour", "full-copy", "recompute", "ctho", "partial"}) {
     PlanInput input = demo();
     input.remaining = Seconds(0);  // predicted for now, but the UE has not left
     const Decision before = decide(name, input);

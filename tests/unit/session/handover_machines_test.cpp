@@ -5,56 +5,11 @@
 #include <algorithm>
 #include <limits>
 
-#include "session/source_handover.h"
-#include "session/target_handover.h"
+#include "recorders.h"
 #include "session/transcript.h"
 
 namespace pallas::session {
 namespace {
-
-const kv::Geometry kGeometry{.layers = 1, .k_row_bytes = 4, .v_row_bytes = 4, .block_tokens = 16};
-const Attempt kAttempt{NodeId("a"), BootId(7), 1};
-
-TokenLog log_of(TokenPosition prompt, TokenPosition generated) {
-  std::vector<TokenId> ids;
-  for (TokenPosition p = 0; p < prompt; ++p) ids.push_back(static_cast<TokenId>(100 + p));
-  TokenLog log(ids);
-  for (TokenPosition g = 0; g < generated; ++g) {
-    log.append(static_cast<TokenId>(500 + g), NodeId("a"));
-  }
-  return log;
-}
-
-template <class M>
-std::vector<M> all_of(const std::vector<wire::Message>& messages) {
-  std::vector<M> found;
-  for (const auto& m : messages) {
-    if (const auto* one = std::get_if<M>(&m)) found.push_back(*one);
-  }
-  return found;
-}
-
-class SourceRecorder : public SourcePort {
- public:
-  void send(wire::Message message) override { sent.push_back(std::move(message)); }
-  void send_kv(wire::KvBlock header, kv::Bytes rows) override {
-    backlog += rows.size();
-    blocks.push_back(std::move(header));
-  }
-  std::uint64_t kv_backlog() const override { return backlog; }
-  void export_rows(kv::TokenRange range) override { exports.push_back(range); }
-  bool gives_turns() override {
-    ++asked_for_turns;
-    return divided;
-  }
-
-  std::vector<wire::Message> sent;
-  std::vector<wire::KvBlock> blocks;
-  std::vector<kv::TokenRange> exports;
-  std::uint64_t backlog = 0;
-  bool divided = false;
-  int asked_for_turns = 0;
-};
 
 class Source : public testing::Test {
  protected:
@@ -269,37 +224,15 @@ TEST_F(Source, after_a_reconnect_only_what_the_target_lacks_is_sent_again) {
   EXPECT_EQ(updates.back().ids.size(), 2u);
 }
 
-class TargetRecorder : public TargetPort {
- public:
-  struct Command {
-    char kind;  // p, r, a, d (a step that samples), t (the new front)
-    kv::TokenRange range;
-    friend bool operator==(const Command&, const Command&) = default;
-  };
-  void send(wire::Message message) override { sent.push_back(std::move(message)); }
-  void prefill(TokenPosition first, std::vector<TokenId> tokens) override {
-    commands.push_back({'p', {first, first + static_cast<TokenPosition>(tokens.size())}});
-  }
-  void replay(TokenPosition first, std::vector<TokenId> tokens) override {
-    commands.push_back({'r', {first, first + static_cast<TokenPosition>(tokens.size())}});
-  }
-  void attach_rows(Rows rows) override { commands.push_back({'a', rows.range}); }
-  void decode_next() override { commands.push_back({'d', {}}); }
-  void truncate(TokenPosition front) override { commands.push_back({'t', {front, front}}); }
-  bool may_follow() const override { return idle; }
-  Duration last_id_age() const override { return age; }
-  bool idle = false;
-  Duration age{0};
-  std::vector<wire::Message> sent;
-  std::vector<Command> commands;
-};
-
 class Target : public testing::Test {
  protected:
   Target() : staged(kGeometry), log(log_of(64, 9)) {}
 
-  TargetHandover make(wire::Plan plan, wire::Consistency consistency = wire::Consistency::kExact) {
+  TargetHandover make(wire::Plan plan, wire::Consistency consistency = wire::Consistency::kExact,
+                      Seconds row_wire = Seconds(0)) {
     TargetHandover::Setup s;
+    s.row_wire = row_wire;
+    s.prefill_per_token = Seconds(0.01);
     s.session = SessionId("s");
     s.attempt = kAttempt;
     s.source = NodeId("a");
@@ -345,6 +278,39 @@ TEST_F(Target, prefills_up_to_the_lowest_staged_row_and_attaches_from_there) {
   EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'p', {32, 48}}));
   finish(target);
   EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'a', {48, 64}}));
+}
+
+TEST_F(Target, prefills_towards_the_rows_no_further_than_where_they_will_be_by_then) {
+  auto target = make(two_front(1000), wire::Consistency::kFast, Seconds(0.03));
+  ASSERT_TRUE(target.on_rows(block(40, 24), bytes(24)));  // on their way: three for one row
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'p', {0, 30}}));
+  ASSERT_TRUE(target.on_rows(block(36, 4), bytes(4)));
+  finish(target);
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'p', {30, 35}}));
+  finish(target);
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'p', {35, 36}})) << "never none";
+  finish(target);
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'a', {40, 64}}));
+
+  auto slow = make(two_front(1000), wire::Consistency::kFast, Seconds(10));
+  slow.advance();
+  EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'p', {0, 32}})) << "a run at most";
+}
+
+TEST_F(Target, attaches_all_that_lies_at_the_front_at_once) {
+  auto target = make(two_front(32));
+  ASSERT_TRUE(target.on_rows(block(48, 16), bytes(16)));
+  ASSERT_TRUE(target.on_rows(block(32, 16), bytes(16)));
+  ASSERT_EQ(port.commands.back(), (TargetRecorder::Command{'p', {0, 32}}));
+  finish(target);
+  ASSERT_EQ(port.commands.size(), 3u);
+  EXPECT_EQ(port.commands[1], (TargetRecorder::Command{'a', {32, 48}}));
+  EXPECT_EQ(port.commands[2], (TargetRecorder::Command{'a', {48, 64}}));
+  target.on_front(48, {});
+  EXPECT_TRUE(target.busy());
+  target.on_front(64, {});
+  EXPECT_EQ(target.front(), 64u);
+  EXPECT_EQ(target.counts().received, 32u);
 }
 
 TEST_F(Target, exact_never_computes_generated_positions_in_chunks) {
@@ -443,6 +409,7 @@ TEST_F(Target, a_gap_in_the_ids_is_named_and_changes_nothing) {
 // The KV has caught up with 64 + 9 ids, and the engine has time.
 class Follower : public Target {
  protected:
+  Seconds row_wire{0};
   TargetHandover make_follower(wire::Consistency consistency = wire::Consistency::kExact,
                                bool exact_single_step = true, double window_s = 1) {
     TargetHandover::Setup s;
@@ -455,6 +422,7 @@ class Follower : public Target {
     s.consistency = consistency;
     s.exact_single_step = exact_single_step;
     s.last_position = 80;
+    s.row_wire = row_wire;
     port.idle = true;
     return TargetHandover(std::move(s), log, staged, 72, port);
   }
@@ -535,13 +503,24 @@ TEST_F(Follower, waits_for_the_step_that_runs_when_the_status_comes) {
   EXPECT_TRUE(target.take_shadow());
 }
 
-TEST_F(Follower, replays_what_it_missed_and_expects_no_rows_for_it) {
+TEST_F(Follower, wants_rows_again_when_it_is_a_step_behind) {
+  auto target = make_follower();
+  target.advance();
+  ASSERT_TRUE(tell(target, {600}));
+  EXPECT_TRUE(target.progress().follows);
+  ASSERT_TRUE(tell(target, {601}));
+  EXPECT_FALSE(target.progress().follows);
+  target.on_shadow({73, 600, false});
+  EXPECT_EQ(port.commands.size(), 1u) << "rows take no time here";
+}
+
+TEST_F(Follower, replays_what_it_missed_where_rows_are_slow) {
+  row_wire = Seconds(0.1);  // a step takes 20 ms
   auto target = make_follower();
   target.advance();
   target.on_attach();
   ASSERT_TRUE(tell(target, {600, 601, 602}));
-  auto last = status();
-  target.on_status(last);
+  target.on_status(status());
   target.on_shadow({73, 600, false});
   EXPECT_EQ(port.commands.back(), (TargetRecorder::Command{'r', {73, 75}}));
   finish(target);

@@ -6,6 +6,8 @@
 
 #include <set>
 
+#include "kv/rows.h"
+
 namespace pallas::session {
 namespace {
 
@@ -64,6 +66,46 @@ RC_GTEST_PROP(StagedRowsProperty, holds_what_was_added_and_gives_it_back_in_orde
   }
   RC_ASSERT(model.empty());
   RC_ASSERT(staged.bytes() == 0u);
+}
+
+RC_GTEST_PROP(StagedRowsProperty, scattered_rows_come_out_as_they_went_in, ()) {
+  StagedRows staged(kSmall);
+  kv::Coverage all;
+  for (int i = *rc::gen::inRange(1, 5); i > 0; --i) {
+    kv::Coverage positions;
+    TokenPosition p = *rc::gen::inRange<TokenPosition>(0, 10);
+    for (int k = *rc::gen::inRange(1, 6); k > 0; --k) {
+      const auto size = *rc::gen::inRange<TokenPosition>(1, 4);
+      positions.add({p, p + size});
+      p += size + *rc::gen::inRange<TokenPosition>(1, 4);
+    }
+    kv::Bytes rows(positions.total() * kSmall.bytes_per_token());
+    std::vector<kv::Bytes> payloads;
+    std::vector<kv::RowsPart> parts;
+    for (const auto& range : positions.ranges()) payloads.push_back(rows_of(range));
+    for (std::size_t k = 0; k < payloads.size(); ++k) {
+      parts.push_back({positions.ranges()[k].size(), &payloads[k]});
+    }
+    const TokenPosition before = all.total();
+    for (const auto& range : positions.ranges()) all.add(range);
+    RC_ASSERT(staged.add(positions, kv::join_rows(kSmall, parts)) == all.total() - before);
+  }
+  RC_ASSERT(staged.coverage() == all);
+  const auto copy = staged.copy_from(0);
+  RC_ASSERT(copy.positions == all);
+  const kv::TokenRange whole{0, all.ranges().back().end};
+  RC_ASSERT(copy.bytes == kv::gather_rows(kSmall, rows_of(whole), whole, all));
+  // Joined as far as they are wanted.
+  const auto at_most = *rc::gen::inRange<TokenPosition>(0, 12);
+  const auto first = all.ranges().front();
+  const auto taken = staged.take_at(first.begin, at_most);
+  RC_ASSERT(taken.has_value());
+  RC_ASSERT(taken->bytes == rows_of(taken->range));
+  RC_ASSERT(taken->range.end <= first.end);
+  if (at_most >= first.size()) RC_ASSERT(taken->range == first);
+  all.remove(taken->range);
+  RC_ASSERT(staged.coverage() == all);
+  RC_ASSERT(staged.bytes() == all.total() * kSmall.bytes_per_token());
 }
 
 TEST(StagedRows, drop_below_cuts_a_range_and_counts_what_went) {

@@ -186,6 +186,7 @@ TEST(Scenario, what_makes_no_run_is_refused_by_its_field) {
   };
   refused("schemes", [](Scenario& s) { s.schemes = {"teleport"}; });
   refused("schemes", [](Scenario& s) { s.schemes.clear(); });
+  refused("scheme", [](Scenario& s) { s.schemes = {"two-front", "partial"}; });
   refused("seeds", [](Scenario& s) { s.seeds.clear(); });
   refused("duration_s", [](Scenario& s) { s.duration = Seconds(NAN); });
   refused("size_m", [](Scenario& s) { s.grid->size_m = -1; });

@@ -142,7 +142,7 @@ Plan MessageGenerator::plan() {
   p.scheme = word();
   p.relay = flip();
   p.recompute_end = any32();
-  p.order = static_cast<SendOrder>(below(3));
+  p.order = static_cast<SendOrder>(below(4));
   p.send_begin = any32();
   p.meet = flip();
   p.partial_ranges = flip();
@@ -150,6 +150,8 @@ Plan MessageGenerator::plan() {
   p.expected_in_s = between(-1, 10);
   p.expected_sit_s = between(0, 10);
   p.oracle = flip();
+  p.partial_fraction = between(0, 1);
+  p.partial_deadline_s = between(0, 10);
   return p;
 }
 
@@ -161,7 +163,7 @@ Message MessageGenerator::make(std::size_t index) {
   switch (index) {
     case 0: {
       Hello m{any32(),         any32(), node(), BootId(any()), static_cast<Channel>(below(2)),
-              compatibility(), {}};
+              compatibility(), {},      flip()};
       for (std::uint64_t n = below(4); n > 0; --n) m.held.push_back(held());
       return m;
     }
@@ -190,7 +192,17 @@ Message MessageGenerator::make(std::size_t index) {
     }
     case 8: {
       KvBlock m{session(), attempt(), position() / 2, static_cast<TokenPosition>(1 + below(64)),
-                any(),     any(),     Lineage(any()), 0};
+                any(),     any(),     Lineage(any()), 0,
+                {}};
+      if (flip()) {  // scattered
+        m.positions = {{m.first, m.first + 1}};
+        m.count = 1;
+        for (std::uint64_t n = below(20); n > 0; --n) {
+          const auto begin = static_cast<TokenPosition>(m.positions.back().end + below(5));
+          m.positions.push_back({begin, static_cast<TokenPosition>(begin + 1 + below(4))});
+          m.count += m.positions.back().size();
+        }
+      }
       m.payload_bytes = m.count * (1 + below(40000));
       return m;
     }
@@ -241,8 +253,10 @@ Message MessageGenerator::make(std::size_t index) {
       m.source_front = static_cast<TokenPosition>(below(m.snapshot.tokens.size() + 1));
       return m;
     }
-    default:
+    case 21:
       return RetrieveUeContextFailure{session(), epoch(), cause(), word(100)};
+    default:
+      return ResourceStatus{between(1e-6, 1)};
   }
 }
 

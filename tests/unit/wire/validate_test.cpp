@@ -107,7 +107,7 @@ TEST(Validate, enumerators_exist) {
   refuses<TokenUpdate>("TokenUpdate.finish",
                        [](TokenUpdate& m) { m.finish = static_cast<FinishReason>(5); });
   refuses<HandoverRequest>("HandoverRequest.plan.order",
-                           [](HandoverRequest& m) { m.plan.order = static_cast<SendOrder>(3); });
+                           [](HandoverRequest& m) { m.plan.order = static_cast<SendOrder>(4); });
   refuses<HandoverRequest>("HandoverRequest.snapshot.params.consistency", [](HandoverRequest& m) {
     m.snapshot.params.consistency = static_cast<Consistency>(255);
   });
@@ -168,6 +168,51 @@ TEST(Validate, a_kv_block_has_whole_rows_of_positions_that_exist) {
     m.count = 16;
     m.payload_bytes = 16 * 100 + 1;
   });
+}
+
+TEST(Validate, scattered_positions_ascend_and_are_as_many_as_the_rows) {
+  const auto positions = [](std::vector<kv::TokenRange> list, TokenPosition count,
+                            Errc code = Errc::kInvalidArgument) {
+    refuses<KvBlock>(
+        "KvBlock.positions",
+        [&](KvBlock& m) {
+          m.positions = list;
+          m.first = 3;
+          m.count = count;
+          m.payload_bytes = 8ull * count;
+        },
+        code);
+  };
+  positions({{3, 4}, {6, 8}}, 4);          // three positions
+  positions({{3, 4}, {6, 8}}, 2);          // likewise
+  positions({{4, 5}, {6, 8}}, 3);          // do not begin at first
+  positions({{3, 4}, {6, 6}, {7, 9}}, 3);  // an empty range
+  positions({{3, 5}, {4, 6}}, 4);          // overlapping
+  positions({{3, 4}, {1, 2}}, 2);          // descending
+  positions({{3, 3}}, 1);
+  positions({{3, 4}, {kMaxTokens, kMaxTokens + 1}}, 2, Errc::kTooLarge);
+  std::vector<kv::TokenRange> many;
+  for (TokenPosition i = 0; i <= kMaxRanges; ++i) many.push_back({3 + 2 * i, 4 + 2 * i});
+  positions(many, kMaxRanges + 1, Errc::kTooLarge);
+
+  KvBlock good = valid<KvBlock>();
+  good.first = 3;
+  good.positions = {{3, 4}, {6, 8}, {8, 9}};
+  good.count = 4;
+  good.payload_bytes = 32;
+  EXPECT_TRUE(validate(good));
+  EXPECT_EQ(good.covered().ranges(), (std::vector<kv::TokenRange>{{3, 4}, {6, 9}}));
+  good.positions.clear();
+  EXPECT_EQ(good.covered().ranges(), (std::vector<kv::TokenRange>{{3, 7}}));
+}
+
+TEST(Validate, a_fraction_lies_between_nothing_and_all) {
+  for (const double bad : {-0.1, 1.1, kNan}) {
+    refuses<HandoverRequest>("HandoverRequest.plan.partial_fraction",
+                             [&](HandoverRequest& m) { m.plan.partial_fraction = bad; });
+  }
+  refuses<HandoverRequest>("HandoverRequest.plan.partial_deadline_s",
+                           [](HandoverRequest& m) { m.plan.partial_deadline_s = -1; });
 }
 
 TEST(Validate, an_unprepared_cell_holds_no_more_kv_than_tokens) {
