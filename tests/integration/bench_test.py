@@ -52,7 +52,7 @@ class BenchHandover(unittest.TestCase):
 
     def test_a_session_on_a_part_of_its_kv_is_followed_until_it_is_whole(self):
         out, _ = self.bench("--scheme=partial", "--gnb=partial_fraction=0.5", "--handovers=1", "--goodput-mbps=0.1",
-                            "--available-s=0", "--json")
+                            "--json")
         row, control = json.loads(out)
         part = row["partial"]
         self.assertEqual(part["fraction"]["count"], 1)
