@@ -53,7 +53,7 @@ class BenchHandover(unittest.TestCase):
     def test_a_session_on_a_part_of_its_kv_is_followed_until_it_is_whole(self):
         out, _ = self.bench("--scheme=partial", "--gnb=partial_fraction=0.5", "--handovers=1", "--goodput-mbps=0.1",
                             "--json")
-        row, control = json.loads(out)
+        row, control = (row for row in json.loads(out) if row["goodput_mbps"] == 0.1)
         part = row["partial"]
         self.assertEqual(part["fraction"]["count"], 1)
         self.assertGreaterEqual(part["fraction"]["mean"], 0.5)
