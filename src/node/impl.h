@@ -221,6 +221,7 @@ class Node::Impl : public engine::EngineEvents {
   void decoded_on_part(Session& s);
   void computed_whole(Session& s, TokenPosition front, Duration busy);
   void build_in(Session& s, engine::SlotId slot, TokenPosition front);
+  void slow_part(Session& s);
   void stop_part(Session& s);
   void part_ended(Session& s);
   void change_over(Session& s);

@@ -159,6 +159,7 @@ void Node::Impl::back_filled(Session& s) {
     if (!fill.slot) return stop_part(s);
     by_slot_[*fill.slot] = &s;
     build_in(s, *fill.slot, 0);
+    slow_part(s);
   }
   if (fill.slot && !fill.pausing && fill.target->caught_up()) return stop_part(s);
   if (fill.target->state() == session::TargetHandover::State::kComplete) change_over(s);
@@ -170,6 +171,18 @@ void Node::Impl::build_in(Session& s, engine::SlotId slot, TokenPosition front) 
   }
   static_cast<TargetPortOf&>(*s.back_fill->port).build_in(slot);
   s.back_fill->target->begin_whole(front);
+}
+
+// A stream that is as fast as its replay would never be caught up with, and then stand still for
+// all that is behind. At half the pace of the steps that both share it is a little slower for a
+// while.
+void Node::Impl::slow_part(Session& s) {
+  const Seconds step = ports.engine->info().profile.decode_step(2, s.front);
+  if (step.count() <= 0) return;
+  const double most = 0.5 / step.count();
+  if (s.params.max_token_rate > 0 && s.params.max_token_rate <= most) return;
+  s.back_fill->pace = TokensPerSecond(most);
+  if (s.decoding) stop_engine(s);  // goes on at that pace
 }
 
 void Node::Impl::stop_part(Session& s) {

@@ -66,6 +66,7 @@ engine::DecodeParams Node::Impl::decode_params(const Session& s, Duration first_
   params.prompt_tokens = s.log.prompt_tokens();
   params.last_position = last_position(s);
   params.max_token_rate = TokensPerSecond(s.params.max_token_rate);
+  if (s.back_fill && s.back_fill->pace.value > 0) params.max_token_rate = s.back_fill->pace;
   params.first_due = first_due;
   return params;
 }

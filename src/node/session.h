@@ -76,6 +76,7 @@ struct BackFill {
   // while rows are collected.
   std::optional<engine::SlotId> slot;
   bool pausing = false;              // nothing more is decoded on the part, once its step has ended
+  TokensPerSecond pace;              // at most, while the whole catches up; 0: as the session says
   TokenIndex begun_at = 0;           // generated tokens when decoding on the part began
   TimePoint attached_at{};           // of the UE
   Epoch epoch;                       // of the report

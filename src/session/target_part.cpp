@@ -34,7 +34,7 @@ bool TargetHandover::waits_for_part() {
   }
   if (state_ != State::kCompleting) return true;
   const bool few_beyond = known_end() - source_n_ <= kFewBeyond;
-  if (source_lost_ || diverged_ || !kv_coming_ || source_n_ <= front_ || !few_beyond ||
+  if (diverged_ || !kv_coming_ || source_n_ <= front_ || !few_beyond ||
       covered().covers({0, source_n_})) {
     collects_ = false;
     return false;
