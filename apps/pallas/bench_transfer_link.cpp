@@ -18,6 +18,7 @@ namespace {
 
 // As session/source_handover.cpp keeps it.
 constexpr std::uint64_t kBlocksAhead = 2;
+constexpr Duration kPatience = std::chrono::seconds(10);
 constexpr TokenPosition kHashTokens = 64;  // exported at once for a hash
 constexpr std::uint64_t kHashFactor = 0x9e3779b97f4a7c15;
 
@@ -222,13 +223,16 @@ Result<std::string> LinkEnd::open(const TransferOrder& order) {
   links_ = std::move(*links);
   links_->start(*this);
   if (role_ == TransferRole::kTarget) return fmt::format("127.0.0.1:{}", links_->port());
-  waiting_ = true;
-  if (auto status = loop(); !status) return Failure(status.error());
+  if (auto status = meet(); !status) return Failure(status.error());
   return std::string();
 }
 
 Status LinkEnd::meet() {
   waiting_ = !links_->is_up(peer());
+  Timer patience(engine_.clock());
+  patience.arm(kPatience, [this] {
+    give_up({Errc::kTimeout, "the link to the " + peer().value + " did not come up"});
+  });
   return loop();
 }
 

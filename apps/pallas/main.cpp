@@ -1,5 +1,7 @@
 // The `pallas` program: the first word chooses a command, the command does the rest.
 
+#include <malloc.h>
+
 #include <cstdio>
 #include <cstring>
 #include <exception>
@@ -44,9 +46,18 @@ void print_help(std::FILE* to) {
       to);
 }
 
+// Blocks of rows come and go all the time. As malloc is set by itself it gives their pages back to
+// the system and gets them again, filled with zeros, for the next block.
+void keep_freed_memory() {
+  constexpr int kMiB = 1 << 20;
+  mallopt(M_MMAP_THRESHOLD, 32 * kMiB);
+  mallopt(M_TRIM_THRESHOLD, 256 * kMiB);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+  keep_freed_memory();
   const std::string word = argc > 1 ? argv[1] : "";
   if (word == "--help" || word == "-h" || word == "help") {
     print_help(stdout);

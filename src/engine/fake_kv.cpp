@@ -86,7 +86,7 @@ void FakeKv::append(TokenPosition count, const kv::Bytes& rows) {
 
 void FakeKv::append_scattered(const kv::Coverage& positions, const kv::Bytes& rows) {
   if (positions.empty()) return;
-  rows_.resize(positions.ranges().back().end * bytes_per_token());
+  rows_.resize(positions.ranges().back().end * bytes_per_token(), std::byte{});
   for_each_stretch(positions, [&](std::size_t wire, std::size_t own, std::size_t size) {
     std::memcpy(rows_.data() + own, rows.data() + wire, size);
   });
@@ -160,7 +160,7 @@ bool FakeKv::consistent() const {
   FakeKv again(geometry_, weights_);
   for (TokenPosition p = 0; p < front(); ++p) {
     if (holes_.contains(p)) {
-      again.rows_.resize(again.rows_.size() + bytes_per_token());
+      again.rows_.resize(again.rows_.size() + bytes_per_token(), std::byte{});
       again.push_hole();
     } else {
       again.append(1, read({p, p + 1}));

@@ -3,6 +3,7 @@
 #include <llama-batch.h>
 #include <llama-io.h>
 #include <llama-kv-cache.h>
+#include <sys/mman.h>
 
 #include <algorithm>
 #include <cstring>
@@ -106,29 +107,37 @@ void transpose_tile(const std::uint16_t* from, std::size_t from_stride, std::uin
 
 // Writes the transpose of a matrix of `rows` times `columns` elements, whose rows lie
 // `from_stride` and `to_stride` elements apart. The side with the longer stride is the cache, each
-// of whose rows lies in another page: a stretch of eight rows is finished before the next, which
-// was asked for meanwhile.
+// of whose rows lies in another page. It goes by stretches of eight of the cache's rows, as wide
+// as a line of the processor's cache: each line of either side is there once, and those of the
+// stretch after the next were asked for.
 template <class T>
 void transpose(const T* from, std::size_t from_stride, std::size_t rows, std::size_t columns, T* to,
                std::size_t to_stride) {
+  constexpr std::size_t kLine = 64 / sizeof(T);
   const std::size_t whole_rows = rows / kTile * kTile;
   const std::size_t whole_columns = columns / kTile * kTile;
   const auto tile = [&](std::size_t r, std::size_t c) {
     transpose_tile(from + r * from_stride + c, from_stride, to + c * to_stride + r, to_stride);
   };
   if (from_stride > to_stride) {
-    for (std::size_t r = 0; r < whole_rows; r += kTile) {
-      for (std::size_t i = 2 * kTile; i < 3 * kTile && r + i < rows; ++i) {
-        __builtin_prefetch(from + (r + i) * from_stride);
+    for (std::size_t left = 0; left < whole_columns; left += kLine) {
+      const std::size_t end = std::min(left + kLine, whole_columns);
+      for (std::size_t r = 0; r < whole_rows; r += kTile) {
+        for (std::size_t i = r + 2 * kTile; i < std::min(r + 3 * kTile, rows); ++i) {
+          __builtin_prefetch(from + i * from_stride + left);
+        }
+        for (std::size_t c = left; c < end; c += kTile) tile(r, c);
       }
-      for (std::size_t c = 0; c < whole_columns; c += kTile) tile(r, c);
     }
   } else {
-    for (std::size_t c = 0; c < whole_columns; c += kTile) {
-      for (std::size_t i = 2 * kTile; i < 3 * kTile && c + i < columns; ++i) {
-        __builtin_prefetch(to + (c + i) * to_stride, 1);
+    for (std::size_t top = 0; top < whole_rows; top += kLine) {
+      const std::size_t end = std::min(top + kLine, whole_rows);
+      for (std::size_t c = 0; c < whole_columns; c += kTile) {
+        for (std::size_t i = c + 2 * kTile; i < std::min(c + 3 * kTile, columns); ++i) {
+          __builtin_prefetch(to + i * to_stride + top, 1);
+        }
+        for (std::size_t r = top; r < end; r += kTile) tile(r, c);
       }
-      for (std::size_t r = 0; r < whole_rows; r += kTile) tile(r, c);
     }
   }
   for (std::size_t r = 0; r < whole_rows; ++r) {
@@ -139,6 +148,25 @@ void transpose(const T* from, std::size_t from_stride, std::size_t rows, std::si
   for (std::size_t r = whole_rows; r < rows; ++r) {
     for (std::size_t c = 0; c < columns; ++c) to[c * to_stride + r] = from[r * from_stride + c];
   }
+}
+
+// Each row of V lies in another page, so a block of rows touches thousands of them, and finding a
+// page costs more than its bytes. Large pages end that where the system has some to give.
+void use_large_pages(ggml_backend_buffer_t buffer) {
+  constexpr std::uintptr_t kLargePage = 2u << 20;
+#ifdef MADV_COLLAPSE
+  constexpr int kCollapse = MADV_COLLAPSE;
+#else
+  constexpr int kCollapse = 25;  // since Linux 6.1
+#endif
+  const auto base = reinterpret_cast<std::uintptr_t>(ggml_backend_buffer_get_base(buffer));
+  const std::uintptr_t begin = (base + kLargePage - 1) / kLargePage * kLargePage;
+  const std::uintptr_t end =
+      (base + ggml_backend_buffer_get_size(buffer)) / kLargePage * kLargePage;
+  if (end <= begin) return;
+  void* const at = reinterpret_cast<void*>(begin);
+  madvise(at, end - begin, MADV_HUGEPAGE);
+  madvise(at, end - begin, kCollapse);
 }
 
 }  // namespace
@@ -330,6 +358,7 @@ Result<KvRows> KvRows::open(llama_context* context, std::uint32_t block_tokens) 
     plane.stream_stride = whole->nb[2];
     if (whole->buffer != nullptr && ggml_backend_buffer_is_host(whole->buffer)) {
       plane.host = static_cast<std::byte*>(whole->data);
+      if (i == 0) use_large_pages(whole->buffer);
     }
     (is_k ? inside->k : inside->v).push_back(plane);
   }

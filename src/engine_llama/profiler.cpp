@@ -78,7 +78,7 @@ class Profiler {
   // Makes the stream `depth` tokens deep.
   void fill(std::uint32_t stream, TokenPosition depth) {
     decoder_.truncate(stream, 0);
-    const kv::Bytes rows(kRowTokens * decoder_.rows().geometry().bytes_per_token());
+    const kv::Bytes rows(kRowTokens * decoder_.rows().geometry().bytes_per_token(), std::byte{});
     for (TokenPosition at = 0; at < depth; at += kRowTokens) {
       const kv::TokenRange range{at, std::min(at + kRowTokens, depth)};
       keep(decoder_.rows().append(stream, range, range, rows));
@@ -168,7 +168,7 @@ class Profiler {
         decoder_.context_tokens(), 8 * decoder_.rows().geometry().block_tokens);
     const TokenPosition block =
         std::min<TokenPosition>(count, decoder_.rows().geometry().block_tokens);
-    kv::Bytes rows(block * decoder_.rows().geometry().bytes_per_token());
+    kv::Bytes rows(block * decoder_.rows().geometry().bytes_per_token(), std::byte{});
     const auto each_block = [&](const std::function<Status(kv::TokenRange)>& move) {
       for (TokenPosition at = 0; at + block <= count; at += block) keep(move({at, at + block}));
     };

@@ -7,11 +7,10 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <vector>
+
+#include "kv/bytes.h"
 
 namespace pallas::kv {
-
-using Bytes = std::vector<std::byte>;
 
 struct Geometry {
   std::uint32_t layers = 0;

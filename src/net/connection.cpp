@@ -270,10 +270,14 @@ void TcpConnection::write(const Buffers& buffers, Then then) {
     then();
     write_next();
   };
+  // Asio by itself gives the system 64 KiB a call.
+  const auto until_written = [](const error_code& error, std::size_t) {
+    return error ? 0 : kWriteAtOnce;
+  };
   if (session_ == nullptr) {
-    asio::async_write(socket_, buffers, std::move(written));
+    asio::async_write(socket_, buffers, until_written, std::move(written));
   } else if (Status sealed = seal(buffers); sealed) {
-    asio::async_write(socket_, take_sealed(), std::move(written));
+    asio::async_write(socket_, take_sealed(), until_written, std::move(written));
   } else {
     // Not from inside the call of whoever sends.
     asio::post(socket_.get_executor(), [this, self = shared_from_this(), why = sealed.error()] {

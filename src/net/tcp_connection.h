@@ -90,6 +90,7 @@ class TcpConnection final : public Connection {
   static constexpr std::size_t kKeptBytes = 64u << 10;  // larger buffers are given back
   static constexpr std::size_t kKeptSealed = 1u << 20;
   static constexpr std::size_t kReadAtOnce = 256u << 10;
+  static constexpr std::size_t kWriteAtOnce = 1u << 20;
 
   tcp::socket socket_;
   tcp::resolver resolver_;

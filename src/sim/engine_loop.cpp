@@ -286,7 +286,8 @@ void Engine::Impl::finish_transfer() {
     events->on_attached(id, slot->front);
   } else {
     stats.exported_tokens += command.range.size();
-    events->on_exported(id, command.range, kv::Bytes(command.range.size() * kStandInBytes));
+    events->on_exported(id, command.range,
+                        kv::Bytes(command.range.size() * kStandInBytes, std::byte{}));
   }
 }
 

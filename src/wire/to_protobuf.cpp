@@ -321,7 +321,7 @@ std::optional<kv::Bytes> to_body(const Message& message, std::size_t headroom) {
         put(m, proto);
         const std::size_t size = proto.ByteSizeLong();
         if (size > kMaxFrameBytes - headroom) return std::nullopt;
-        kv::Bytes frame(headroom + size);
+        kv::Bytes frame(headroom + size, std::byte{});
         proto.SerializeWithCachedSizesToArray(
             reinterpret_cast<std::uint8_t*>(frame.data() + headroom));
         return frame;

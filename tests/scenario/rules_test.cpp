@@ -120,12 +120,12 @@ TEST_F(Rules, r3_rows_of_other_ids_lineage_or_size_are_refused_and_nothing_is_lo
   forged.first = 160;
   forged.count = 16;
   forged.token_hash = 12345;
-  world.node("b").on_kv(NodeId("a"), forged, kv::Bytes(16 * 32));
+  world.node("b").on_kv(NodeId("a"), forged, kv::Bytes(16 * 32, std::byte{}));
   forged.count = 15;  // size is not 15 rows
-  world.node("b").on_kv(NodeId("a"), forged, kv::Bytes(16 * 32));
+  world.node("b").on_kv(NodeId("a"), forged, kv::Bytes(16 * 32, std::byte{}));
   forged.first = 4'000'000'000u;
   forged.count = 400'000'000u;
-  world.node("b").on_kv(NodeId("a"), forged, kv::Bytes(16 * 32));
+  world.node("b").on_kv(NodeId("a"), forged, kv::Bytes(16 * 32, std::byte{}));
   EXPECT_GE(world.node("b").stats().kv_blocks_refused, 2u);
   world.clock.run_for(100ms);
   world.hand_over(ue, "a", "b", 0s);

@@ -94,9 +94,13 @@ TEST_P(EngineContract, a_command_that_does_not_start_at_the_front_fails_the_slot
       {"replay above", [&](const TestSession& s) { engine().replay(s.slot, 9, {s.ids[9]}); }},
       {"replay below", [&](const TestSession& s) { engine().replay(s.slot, 0, {s.ids[0]}); }},
       {"attach above",
-       [&](const TestSession& s) { engine().attach_kv(s.slot, 9, 1, kv::Bytes(row)); }},
+       [&](const TestSession& s) {
+         engine().attach_kv(s.slot, 9, 1, kv::Bytes(row, std::byte{}));
+       }},
       {"attach below",
-       [&](const TestSession& s) { engine().attach_kv(s.slot, 0, 1, kv::Bytes(row)); }},
+       [&](const TestSession& s) {
+         engine().attach_kv(s.slot, 0, 1, kv::Bytes(row, std::byte{}));
+       }},
       {"decode above", [&](const TestSession& s) { engine().decode(s.slot, decode_params(s, 2)); }},
   };
   for (const auto& [name, give] : commands) {
@@ -115,7 +119,10 @@ TEST_P(EngineContract, a_command_given_while_the_slot_decodes_fails_it) {
   const std::vector<std::pair<const char*, Command>> commands{
       {"prefill", [&](const TestSession& s) { engine().prefill(s.slot, 7, {s.ids[0]}); }},
       {"replay", [&](const TestSession& s) { engine().replay(s.slot, 7, {s.ids[0]}); }},
-      {"attach", [&](const TestSession& s) { engine().attach_kv(s.slot, 7, 1, kv::Bytes(row)); }},
+      {"attach",
+       [&](const TestSession& s) {
+         engine().attach_kv(s.slot, 7, 1, kv::Bytes(row, std::byte{}));
+       }},
       {"truncate", [&](const TestSession& s) { engine().truncate(s.slot, 2); }},
       {"decode", [&](const TestSession& s) { engine().decode(s.slot, decode_params(s, 2)); }},
   };
@@ -283,7 +290,7 @@ TEST_P(EngineContract, rows_of_a_wrong_size_are_refused_without_harm_to_a_neighb
   for (const std::size_t size : {std::size_t{0}, 16 * row - 1, 16 * row + 1, 15 * row, 32 * row}) {
     SCOPED_TRACE(size);
     const TestSession s = open(20);
-    engine().attach_kv(s.slot, 0, 16, kv::Bytes(size));
+    engine().attach_kv(s.slot, 0, 16, kv::Bytes(size, std::byte{}));
     ASSERT_TRUE(run_until([&] { return !record(s).failed.empty(); }));
     EXPECT_TRUE(record(s).attached.empty());
     engine().release(s.slot);

@@ -35,7 +35,7 @@ TEST_P(EngineContract, scattered_rows_are_refused_where_holes_are_not_claimed) {
   const TestSession s = open(8);
   expect_failure(s, Errc::kUnsupported, [&] {
     engine().attach_scattered(s.slot, positions_of({{1, 2}}),
-                              kv::Bytes(engine().info().geometry.bytes_per_token()));
+                              kv::Bytes(engine().info().geometry.bytes_per_token(), std::byte{}));
   });
 }
 
@@ -190,7 +190,7 @@ TEST_P(EngineContract, scattered_rows_below_the_front_or_of_a_wrong_size_or_plac
     const TestSession s = open_copy(moved.source, 1);
     attach(s, 0, 8, kv::slice_rows(engine().info().geometry, moved.rows, {0, kFront}, {0, 8}));
     expect_failure(s, c.code, [&] {
-      s.engine->attach_scattered(s.slot, c.positions, kv::Bytes(c.rows * row));
+      s.engine->attach_scattered(s.slot, c.positions, kv::Bytes(c.rows * row, std::byte{}));
     });
     s.engine->release(s.slot);
   }

@@ -37,7 +37,7 @@ TEST_F(LlamaEngineTest, rows_with_nan_or_infinity_are_refused_and_leave_no_trace
     return nodes().record(slot).sampled;
   };
   const auto expected = run();
-  kv::Bytes rows(64 * engine().info().geometry.bytes_per_token());
+  kv::Bytes rows(64 * engine().info().geometry.bytes_per_token(), std::byte{});
   for (const std::size_t at : {std::size_t{1}, rows.size() - 1}) {
     rows[at] = std::byte{0x7e};  // the upper byte of an f16 NaN
     const engine::SlotId slot = open();
@@ -104,7 +104,7 @@ std::size_t resident_kilobytes() {
 }
 
 TEST_F(LlamaEngineTest, five_hundred_sessions_leave_slots_and_memory_where_they_were) {
-  const kv::Bytes rows(48 * engine().info().geometry.bytes_per_token());
+  const kv::Bytes rows(48 * engine().info().geometry.bytes_per_token(), std::byte{});
   const auto sessions = [&](int count) {
     for (int i = 0; i < count; ++i) {
       const engine::SlotId slot = open();

@@ -143,7 +143,7 @@ TEST_F(Moves, a_single_token_at_the_contexts_very_end_is_prefilled) {
   const std::vector<TokenId> ids = some_ids(context, 5);
   const auto slot = engine.reserve(context);
   ASSERT_TRUE(slot);
-  const kv::Bytes rows((context - 1) * engine.info().geometry.bytes_per_token());
+  const kv::Bytes rows((context - 1) * engine.info().geometry.bytes_per_token(), std::byte{});
   engine.attach_kv(*slot, 0, context - 1, rows);
   engine.prefill(*slot, context - 1, {ids.back()});
   ASSERT_TRUE(nodes().wait_for(*slot, 0, &SlotRecord::prefilled, 1));

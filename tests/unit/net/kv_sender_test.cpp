@@ -57,9 +57,9 @@ Sent send(std::optional<double> goodput, std::size_t size,
   KvSender sender(clock, Pacer(std::move(pacing), clock.now()), initial, 1, [] {});
   sender.attach(wire);
   sender.grant(64u << 20);
-  kv::Bytes rows(size);
+  kv::Bytes rows(size, std::byte{});
   const std::byte* const at = rows.data();
-  sender.enqueue({}, kv::Bytes(16), std::move(rows));
+  sender.enqueue({}, kv::Bytes(16, std::byte{}), std::move(rows));
   clock.run_for(std::chrono::seconds(10));
   EXPECT_EQ(wire.lies_at, std::vector{at}) << "rows are handed on, not copied";
   EXPECT_EQ(sender.backlog(), 0u);

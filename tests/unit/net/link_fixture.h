@@ -120,7 +120,7 @@ class LinkTest : public ::testing::Test {
     return header;
   }
   static kv::Bytes rows(std::size_t size) {
-    kv::Bytes bytes(size);
+    kv::Bytes bytes(size, std::byte{});
     for (std::size_t i = 0; i < size; ++i) bytes[i] = static_cast<std::byte>(i * 31 >> 3);
     return bytes;
   }
@@ -175,7 +175,7 @@ class LinkTest : public ::testing::Test {
 
    private:
     std::optional<kv::Bytes> read(std::size_t bytes) {
-      kv::Bytes all(bytes);
+      kv::Bytes all(bytes, std::byte{});
       std::size_t got = 0;
       const bool whole = test_.run_until(
           [&] {

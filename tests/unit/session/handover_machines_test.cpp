@@ -39,7 +39,7 @@ class Source : public testing::Test {
   void run(SourceHandover& source) {
     for (std::size_t i = 0; i < 1000 && answered_ < port.exports.size(); ++i) {
       const auto range = port.exports[answered_++];
-      source.on_exported(range, kv::Bytes(range.size() * kGeometry.bytes_per_token()));
+      source.on_exported(range, kv::Bytes(range.size() * kGeometry.bytes_per_token(), std::byte{}));
       port.backlog = 0;
       source.on_drained();
     }
@@ -100,7 +100,7 @@ TEST_F(Source, whose_link_is_divided_sends_when_it_is_told_to) {
   source.on_progress(progress);
   EXPECT_EQ(source.covered(), 80u);
   EXPECT_EQ(source.wanted_bytes(), 0u);  // the fronts meet, and the link is not idle
-  source.on_exported({80, 96}, kv::Bytes(block));
+  source.on_exported({80, 96}, kv::Bytes(block, std::byte{}));
   EXPECT_EQ(source.exporting_bytes(), 2 * block);
   EXPECT_EQ(port.asked_for_turns, 3);
 }
@@ -257,7 +257,7 @@ class Target : public testing::Test {
     return header;
   }
   static kv::Bytes bytes(TokenPosition count) {
-    return kv::Bytes(count * kGeometry.bytes_per_token());
+    return kv::Bytes(count * kGeometry.bytes_per_token(), std::byte{});
   }
   // Ends the running command.
   void finish(TargetHandover& target) {

@@ -43,7 +43,7 @@ class PartialSource : public testing::Test {
   void answer(SourceHandover& source) {
     while (answered < port.exports.size()) {
       const auto range = port.exports[answered++];
-      source.on_exported(range, kv::Bytes(range.size() * kGeometry.bytes_per_token()));
+      source.on_exported(range, kv::Bytes(range.size() * kGeometry.bytes_per_token(), std::byte{}));
     }
   }
   void run(SourceHandover& source) {
@@ -195,7 +195,8 @@ class PartialTarget : public testing::Test {
     if (ranges.size() > 1) header.positions = ranges;
     for (const auto& range : ranges) header.count += range.size();
     header.token_hash = log.hash(ranges.back().end);
-    return target.on_rows(header, kv::Bytes(header.count * kGeometry.bytes_per_token()));
+    return target.on_rows(header,
+                          kv::Bytes(header.count * kGeometry.bytes_per_token(), std::byte{}));
   }
   void finish(TargetHandover& target) {
     target.on_front(port.commands.back().range.end, std::chrono::milliseconds(10));

@@ -79,7 +79,7 @@ RC_GTEST_PROP(StagedRowsProperty, scattered_rows_come_out_as_they_went_in, ()) {
       positions.add({p, p + size});
       p += size + *rc::gen::inRange<TokenPosition>(1, 4);
     }
-    kv::Bytes rows(positions.total() * kSmall.bytes_per_token());
+    kv::Bytes rows(positions.total() * kSmall.bytes_per_token(), std::byte{});
     std::vector<kv::Bytes> payloads;
     std::vector<kv::RowsPart> parts;
     for (const auto& range : positions.ranges()) payloads.push_back(rows_of(range));

@@ -64,7 +64,8 @@ struct Bench {
   std::uint64_t decode(TokenIndex count, TokenIndex generated = 0, double rate = 0) {
     const std::uint64_t s = slot();
     if (generated > 0) {
-      engine.attach_kv(engine::SlotId(s), 0, generated, kv::Bytes(generated * kStandInBytes));
+      engine.attach_kv(engine::SlotId(s), 0, generated,
+                       kv::Bytes(generated * kStandInBytes, std::byte{}));
     }
     engine::DecodeParams params;
     params.tokens = std::vector<TokenId>(1 + generated, 1);

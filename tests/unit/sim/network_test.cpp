@@ -58,7 +58,7 @@ struct Net {
 
   void send(int from, int to, std::size_t blocks = 1) {
     for (std::size_t i = 0; i < blocks; ++i) {
-      network.send_kv(from, to, wire::KvBlock{}, kv::Bytes(kBlock));
+      network.send_kv(from, to, wire::KvBlock{}, kv::Bytes(kBlock, std::byte{}));
     }
   }
 };
@@ -202,8 +202,8 @@ TEST(Network, takes_back_what_is_queued_of_an_attempt_but_not_what_is_on_the_wir
   const Attempt attempt{NodeId("a"), BootId(1), 7};
   wire::KvBlock ours;
   ours.attempt = attempt;
-  net.network.send_kv(0, 1, ours, kv::Bytes(kBlock));
-  net.network.send_kv(0, 1, ours, kv::Bytes(kBlock));
+  net.network.send_kv(0, 1, ours, kv::Bytes(kBlock, std::byte{}));
+  net.network.send_kv(0, 1, ours, kv::Bytes(kBlock, std::byte{}));
   net.send(0, 1);
   net.network.discard_kv(0, 1, attempt);
   EXPECT_EQ(net.network.kv_backlog(0, 1), 2 * kBlock);
