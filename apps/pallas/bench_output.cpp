@@ -47,7 +47,7 @@ const SchemeSummary& yardstick(const std::vector<const SchemeSummary*>& group) {
   return found == group.end() ? *group.front() : **found;
 }
 
-std::string heading(const SchemeSummary& s) {
+std::string setting_text(const SchemeSummary& s) {
   const auto& at = s.setting;
   std::string text = fmt::format("{} tokens, ", at.context);
   if (at.goodput.label == "trace") {
@@ -66,7 +66,11 @@ std::string heading(const SchemeSummary& s) {
   if (at.trip_handovers > 1) text += fmt::format(", {} handovers in a row", at.trip_handovers);
   text += at.window_s ? fmt::format(", window {:g} s", *at.window_s)
                       : fmt::format(", foretold {:.1f} s before", s.available_s);
-  return text + fmt::format("; a decode step takes {} ms", cell(s.step_ms, 2));
+  return text;
+}
+
+std::string heading(const SchemeSummary& s) {
+  return setting_text(s) + fmt::format("; a decode step takes {} ms", cell(s.step_ms, 2));
 }
 
 // A line of the table: a name, then cells that end at the same columns in every line.
@@ -259,7 +263,7 @@ void write(http::JsonWriter& json, const SchemeSummary& s) {
 experiments::Figure gap_figure(const std::vector<const SchemeSummary*>& group, std::size_t number) {
   experiments::Figure figure;
   figure.name = fmt::format("handover-gaps-{}", number);
-  figure.title = "Gap at a handover: " + heading(*group.front());
+  figure.title = "Gap at a handover: " + setting_text(*group.front());
   figure.x_label = "gap, ms";
   figure.y_label = "share of handovers with at most this gap";
   figure.log_x = true;

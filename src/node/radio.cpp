@@ -263,6 +263,45 @@ void Node::Impl::mirror_to(Session& s, const NodeId& peer) {
   ports.peers->send(peer, std::move(update));
 }
 
+// Sessions that are to be prepared at `target` about when this one is, and have not begun.
+int Node::Impl::foretold_with(const NodeId& target, TimePoint at, Duration window) {
+  using State = session::SourceHandover::State;
+  const TimePoint now = ports.clock->now();
+  // For all at once: a gNB serves thousands of sessions, and each asks in each control period.
+  if (foretold_until_ <= now) {
+    foretold_.clear();
+    for (const auto& [slot, s] : by_slot_) {
+      if (s->role != Role::kServing || !s->resumable || s->executing || s->relay_to) continue;
+      if (s->outgoing && s->outgoing->state() != State::kCancelling) continue;
+      const Forecast* forecast = forecast_of(*s);
+      if (forecast == nullptr || forecast->target == config.name) continue;
+      foretold_[prepared_for(*s, forecast->target)].push_back(forecast->at);
+    }
+    for (auto& [peer, times] : foretold_) std::sort(times.begin(), times.end());
+    foretold_until_ = now + config.control_period;
+  }
+  const auto found = foretold_.find(target);
+  if (found == foretold_.end()) return 0;
+  const auto& times = found->second;
+  const auto first = std::upper_bound(times.begin(), times.end(), at - window);
+  const auto last = std::lower_bound(first, times.end(), at + window);
+  return std::max(0, static_cast<int>(last - first) - 1);  // but for itself
+}
+
+// Who moves with others must begin earlier than alone. A longer window may take in more of them.
+plan::Decision Node::Impl::decide_with_company(const Session& s, const NodeId& target,
+                                               TimePoint at, plan::PlanInput input) {
+  const auto peer = peers_.find(target);
+  const int present = 1 + (peer == peers_.end() ? 0 : preparing_at(peer->second, target, s));
+  for (int company = 0;;) {
+    plan::Decision decision = scheme_->decide(input);
+    const int found = foretold_with(target, at, to_duration(decision.window));
+    if (found <= company) return decision;
+    company = found;
+    input.foretold_share = static_cast<double>(present) / (present + company);
+  }
+}
+
 // Decides for one session, as often as something changed and at the time the scheme asks for.
 void Node::Impl::evaluate(Session& s) {
   using State = session::SourceHandover::State;
@@ -299,8 +338,9 @@ void Node::Impl::evaluate(Session& s) {
   const bool may = may_ask(s, prepare);
   const auto input = plan_input(s, prepare, forecast->at - now, false);
   if (may && plan::check(input)) {
-    const plan::Decision decision = scheme_->decide(input);
+    const plan::Decision decision = decide_with_company(s, prepare, forecast->at, input);
     if (decision.trigger) {
+      foretold_until_ = {};
       start_preparation(s, prepare, decision.plan, forecast->at - now, forecast->oracle);
       if (prepare != target) s.stands_in_for = target;
       announce(s, target);

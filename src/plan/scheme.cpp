@@ -63,6 +63,9 @@ Status check(const PlanInput& input) {
   if (!(input.spared_share > 0 && input.spared_share <= 1)) {
     return fail(Errc::kInvalidArgument, "spared_share must lie in (0, 1]");
   }
+  if (!(input.foretold_share > 0 && input.foretold_share <= 1)) {
+    return fail(Errc::kInvalidArgument, "foretold_share must lie in (0, 1]");
+  }
   for (const auto& status : {
            above_zero(input.prefill_rate.value, "prefill_rate"),
            not_negative(input.decode_rate.value, "decode_rate"),

@@ -34,7 +34,10 @@ class TwoFront final : public Scheme {
   }
   Decision decide(const PlanInput& seen) const override {
     PlanInput input = seen;
-    if (!input.at_handover) input.prefill_rate.value *= input.spared_share;
+    if (!input.at_handover) {
+      input.prefill_rate.value *= input.spared_share * input.foretold_share;
+      if (input.goodput) input.goodput->value *= input.foretold_share;
+    }
     const Fronts fronts = choose_fronts(input);
     const Seconds window = window_of(input, fronts);
     Decision decision = start_at(input, name(), window);
