@@ -28,6 +28,14 @@
 
 namespace pallas::node {
 
+// What decisions want to know of all sessions here.
+struct Survey {
+  TimePoint until{};           // then it is made anew
+  std::uint32_t decoding = 0;  // served and decoding
+  // When those whom nobody prepares yet will hand over, by gNB to prepare, ascending.
+  std::unordered_map<NodeId, std::vector<TimePoint>> foretold;
+};
+
 class Node::Impl : public engine::EngineEvents {
  public:
   Impl(NodeConfig config, Ports ports, BootId boot, std::function<std::uint64_t()> random);
@@ -247,11 +255,12 @@ class Node::Impl : public engine::EngineEvents {
   const Forecast* forecast_of(const Session& s) const;
   double prefill_rate_at(const NodeId& target, const Session& s) const;
   bool prompt_only(const Session& s) const;
+  const Survey& survey();
   int foretold_with(const NodeId& target, TimePoint at, Duration window);
   plan::Decision decide_with_company(const Session& s, const NodeId& target, TimePoint at,
                                      plan::PlanInput input);
   plan::PlanInput plan_input(const Session& s, const NodeId& target, Duration remaining,
-                             bool at_handover) const;
+                             bool at_handover);
   void mirror_to(Session& s, const NodeId& peer);
   void prepare_at_handover(Session& s, const NodeId& target);
   void stop_for_claim(Session& s);
@@ -289,9 +298,7 @@ class Node::Impl : public engine::EngineEvents {
   std::unique_ptr<plan::Scheme> scheme_;
   std::unordered_map<SessionId, std::unique_ptr<Session>> sessions_;
   std::unordered_map<engine::SlotId, Session*> by_slot_;
-  // When sessions that nobody prepares yet will hand over, by gNB to prepare, ascending.
-  std::unordered_map<NodeId, std::vector<TimePoint>> foretold_;
-  TimePoint foretold_until_{};  // then it is made anew
+  std::optional<Survey> survey_;
   std::unordered_map<StreamId, Session*> by_stream_;
   std::unordered_map<UeId, UeState> ues_;
   std::unordered_map<CellId, NodeId> gnb_of_cell_;  // config.cells, to look up

@@ -192,7 +192,7 @@ bool Node::Impl::prompt_only(const Session& s) const {
 }
 
 plan::PlanInput Node::Impl::plan_input(const Session& s, const NodeId& target, Duration remaining,
-                                       bool at_handover) const {
+                                       bool at_handover) {
   const auto& info = ports.engine->info();
   plan::PlanInput input;
   // What the target needs, also where the source is still in mid-prompt.
@@ -217,7 +217,9 @@ plan::PlanInput Node::Impl::plan_input(const Session& s, const NodeId& target, D
     input.spared_share = it->second.spared_share;
   }
   const Seconds step = info.profile.decode_step(1, s.log.size());
-  input.decode_rate = TokensPerSecond(step.count() > 0 ? 1 / step.count() : 0);
+  const auto batch = std::max<std::uint32_t>(survey().decoding, 1);
+  const Seconds shared_step = info.profile.decode_step(batch, s.log.size());
+  input.decode_rate = TokensPerSecond(step.count() > 0 ? 1 / shared_step.count() : 0);
   if (s.params.max_token_rate > 0) {
     input.decode_rate = TokensPerSecond(std::min(input.decode_rate.value, s.params.max_token_rate));
   }
@@ -263,34 +265,40 @@ void Node::Impl::mirror_to(Session& s, const NodeId& peer) {
   ports.peers->send(peer, std::move(update));
 }
 
-// Sessions that are to be prepared at `target` about when this one is, and have not begun.
-int Node::Impl::foretold_with(const NodeId& target, TimePoint at, Duration window) {
-  using State = session::SourceHandover::State;
+// Of all sessions at once: a gNB serves thousands, and each decides in each control period.
+const Survey& Node::Impl::survey() {
   const TimePoint now = ports.clock->now();
-  // For all at once: a gNB serves thousands of sessions, and each asks in each control period.
-  if (foretold_until_ <= now) {
-    foretold_.clear();
-    for (const auto& [slot, s] : by_slot_) {
-      if (s->role != Role::kServing || !s->resumable || s->executing || s->relay_to) continue;
-      if (s->outgoing && s->outgoing->state() != State::kCancelling) continue;
-      const Forecast* forecast = forecast_of(*s);
-      if (forecast == nullptr || forecast->target == config.name) continue;
-      foretold_[prepared_for(*s, forecast->target)].push_back(forecast->at);
-    }
-    for (auto& [peer, times] : foretold_) std::sort(times.begin(), times.end());
-    foretold_until_ = now + config.control_period;
+  if (survey_ && now < survey_->until) return *survey_;
+  survey_.emplace();
+  survey_->until = now + config.control_period;
+  for (const auto& [slot, s] : by_slot_) {
+    if (s->role != Role::kServing) continue;
+    if (s->decoding) ++survey_->decoding;
+    if (!s->resumable || s->executing || s->relay_to) continue;
+    if (s->outgoing && s->outgoing->state() != session::SourceHandover::State::kCancelling)
+      continue;
+    const Forecast* forecast = forecast_of(*s);
+    if (forecast == nullptr || forecast->target == config.name) continue;
+    survey_->foretold[prepared_for(*s, forecast->target)].push_back(forecast->at);
   }
-  const auto found = foretold_.find(target);
-  if (found == foretold_.end()) return 0;
+  for (auto& [peer, times] : survey_->foretold) std::sort(times.begin(), times.end());
+  return *survey_;
+}
+
+// Other sessions that are to be prepared at `target` about when this one is, and have not begun.
+int Node::Impl::foretold_with(const NodeId& target, TimePoint at, Duration window) {
+  const auto& foretold = survey().foretold;
+  const auto found = foretold.find(target);
+  if (found == foretold.end()) return 0;
   const auto& times = found->second;
   const auto first = std::upper_bound(times.begin(), times.end(), at - window);
   const auto last = std::lower_bound(first, times.end(), at + window);
-  return std::max(0, static_cast<int>(last - first) - 1);  // but for itself
+  return std::max(0, static_cast<int>(last - first) - 1);
 }
 
 // Who moves with others must begin earlier than alone. A longer window may take in more of them.
-plan::Decision Node::Impl::decide_with_company(const Session& s, const NodeId& target,
-                                               TimePoint at, plan::PlanInput input) {
+plan::Decision Node::Impl::decide_with_company(const Session& s, const NodeId& target, TimePoint at,
+                                               plan::PlanInput input) {
   const auto peer = peers_.find(target);
   const int present = 1 + (peer == peers_.end() ? 0 : preparing_at(peer->second, target, s));
   for (int company = 0;;) {
@@ -340,7 +348,7 @@ void Node::Impl::evaluate(Session& s) {
   if (may && plan::check(input)) {
     const plan::Decision decision = decide_with_company(s, prepare, forecast->at, input);
     if (decision.trigger) {
-      foretold_until_ = {};
+      survey_.reset();
       start_preparation(s, prepare, decision.plan, forecast->at - now, forecast->oracle);
       if (prepare != target) s.stands_in_for = target;
       announce(s, target);

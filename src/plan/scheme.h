@@ -30,8 +30,8 @@ struct PlanInput {
   // What is left of it to a preparation that spares the sessions at the target, (0, 1]; two-front's
   // do, as its rows come from the source where the front is slow.
   double spared_share = 1;
-  // What is left of the link and of the target when those come that are foretold for the same gNB at
-  // about the same time, (0, 1]; two-front begins so early that there is time for all.
+  // What is left of the link and of the target when those come that are foretold for the same gNB
+  // at about the same time, (0, 1]; two-front begins so early that there is time for all.
   double foretold_share = 1;
   TokensPerSecond decode_rate;            // r_d of this session, >= 0
   std::optional<BytesPerSecond> goodput;  // B between the two, > 0; none: not known yet
