@@ -13,8 +13,8 @@ namespace pallas::kv {
 template <class T>
 struct Uninitialized : std::allocator<T> {
   template <class U>
-  struct rebind {
-    using other = Uninitialized<U>;
+  struct rebind {                    // NOLINT(readability-identifier-naming)
+    using other = Uninitialized<U>;  // NOLINT(readability-identifier-naming)
   };
 
   template <class U>
