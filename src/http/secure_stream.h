@@ -18,7 +18,6 @@ class SecureStream {
  public:
   using Socket = boost::asio::ip::tcp::socket;
   using executor_type = Socket::executor_type;
-  using error_code = boost::system::error_code;
 
   explicit SecureStream(Socket socket) : socket_(std::move(socket)) {}
   SecureStream(const SecureStream&) = delete;

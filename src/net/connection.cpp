@@ -19,8 +19,6 @@ namespace pallas::net {
 namespace {
 
 namespace asio = boost::asio;
-using asio::ip::tcp;
-using boost::system::error_code;
 
 constexpr std::chrono::milliseconds kLinger{200};
 constexpr std::uint8_t kHello = 1;

@@ -7,8 +7,6 @@ namespace pallas::net {
 namespace {
 
 namespace asio = boost::asio;
-using asio::ip::tcp;
-using boost::system::error_code;
 
 class TcpListener final : public Listener {
  public:

@@ -16,11 +16,11 @@
 
 namespace pallas::net {
 
+using boost::asio::ip::tcp;
+using boost::system::error_code;
+
 class TcpConnection final : public Connection {
  public:
-  using tcp = boost::asio::ip::tcp;
-  using error_code = boost::system::error_code;
-
   // Without `session` the connection is plain.
   TcpConnection(tcp::socket socket, const Clock& clock, const SocketOptions& options,
                 std::unique_ptr<tls::Session> session);

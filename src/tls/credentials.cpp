@@ -24,12 +24,13 @@ int no_passphrase(char*, int, int, void*) {
 }
 
 Result<Owned<EVP_PKEY>> read_key(const File& file) {
-  auto text = read_file(file, true);
-  if (!text) return Failure(text.error());
-  const Owned<BIO> bio(BIO_new_mem_buf(text->data(), static_cast<int>(text->size())));
+  auto read = read_file(file, true);
+  if (!read) return Failure(read.error());
+  std::string& text = *read;
+  const Owned<BIO> bio(BIO_new_mem_buf(text.data(), static_cast<int>(text.size())));
   if (!bio) return openssl_failure(file.setting);
   Owned<EVP_PKEY> key(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_passphrase, nullptr));
-  OPENSSL_cleanse(text->data(), text->size());
+  OPENSSL_cleanse(text.data(), text.size());
   if (key) return key;
   return wrong_file(file,
                     "holds no private key in PEM without a passphrase (" + last_error() + ")");

@@ -41,7 +41,7 @@ long output_control(BIO*, int command, long, void*) {
 
 // Made once, kept until the process ends: what it describes is code.
 BIO_METHOD* output_method() {
-  static const Owned<BIO_METHOD> method = [] {
+  static const Owned<BIO_METHOD> kMethod = [] {
     Owned<BIO_METHOD> made(BIO_meth_new(BIO_get_new_index() | BIO_TYPE_SOURCE_SINK, "output"));
     if (made) {
       BIO_meth_set_write_ex(made.get(), output_write);
@@ -49,7 +49,7 @@ BIO_METHOD* output_method() {
     }
     return made;
   }();
-  return method.get();
+  return kMethod.get();
 }
 
 class OpenSslSession final : public Session {
