@@ -219,7 +219,7 @@ plan::PlanInput Node::Impl::plan_input(const Session& s, const NodeId& target, D
   const Seconds step = info.profile.decode_step(1, s.log.size());
   const auto batch = std::max<std::uint32_t>(survey().decoding, 1);
   const Seconds shared_step = info.profile.decode_step(batch, s.log.size());
-  input.decode_rate = TokensPerSecond(step.count() > 0 ? 1 / shared_step.count() : 0);
+  input.decode_rate = TokensPerSecond(shared_step.count() > 0 ? 1 / shared_step.count() : 0);
   if (s.params.max_token_rate > 0) {
     input.decode_rate = TokensPerSecond(std::min(input.decode_rate.value, s.params.max_token_rate));
   }
