@@ -52,6 +52,9 @@ struct DecodeParams {
   TokensPerSecond max_token_rate;
   // The first sampled token is due at this time from now (0: at once).
   Duration first_due{0};
+  // Its reader waits already: the first token may be sampled in a step without the other sessions,
+  // where that is much shorter than one with them (Profile::step_first).
+  bool awaited = false;
   bool digest_logits = false;  // fill Sampled::logits_digest
 };
 

@@ -113,6 +113,14 @@ Seconds Profile::decode_step(std::uint32_t batch, TokenPosition depth) const {
   return Seconds(by_batch.value());
 }
 
+bool Profile::step_first(std::size_t few, std::size_t batch, TokenPosition depth) const {
+  if (few == 0 || few >= batch) return false;
+  const auto step = [&](std::size_t size) {
+    return decode_step(static_cast<std::uint32_t>(size), depth).count();
+  };
+  return 2 * step(few) <= step(batch);
+}
+
 Status check_compatible(const CompatibilityRecord& ours, const CompatibilityRecord& theirs) {
   FirstDifference difference;
   difference.field("model_hash", ours.model_hash, theirs.model_hash)

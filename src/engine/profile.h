@@ -36,6 +36,9 @@ struct Profile {
   // Mean prefill rate over [from, to), r_p.
   TokensPerSecond prefill_rate(TokenPosition from, TokenPosition to) const;
   Seconds decode_step(std::uint32_t batch, TokenPosition depth) const;
+  // Whether `few` sessions whose readers wait should have a step of their own before the one of all
+  // `batch`: it takes at most half as long, so that the others wait little for it.
+  bool step_first(std::size_t few, std::size_t batch, TokenPosition depth) const;
 };
 
 // Two parts (design decision 0003): what must agree or the move is refused by name before any KV

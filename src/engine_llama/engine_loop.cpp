@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -342,6 +343,15 @@ void EngineLoop::decode_batch() {
     }
   }
   if (members.empty()) return;
+  // Who has just come from another node waits since its last step there.
+  const auto waits = [](const Member& m) {
+    return m.samples && m.slot->decoding->params.awaited && m.slot->decoding->sampled == 0;
+  };
+  const auto waiting =
+      static_cast<std::size_t>(std::count_if(members.begin(), members.end(), waits));
+  if (config_.profile.step_first(waiting, members.size(), members.front().slot->front)) {
+    std::erase_if(members, std::not_fn(waits));
+  }
 
   // llama.cpp computes neighbouring streams together only in ascending order.
   std::sort(members.begin(), members.end(),

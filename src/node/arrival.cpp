@@ -265,6 +265,7 @@ bool Node::Impl::waits_for_turn(const NodeId& source) const {
 
 void Node::Impl::pull(Session& s, const NodeId& from) {
   s.repeat.cancel();
+  if (s.shadowing && !step_input_holds(s)) release_slot(s);
   const auto reserved = ensure_slot(s, s.log.prompt_tokens() + s.params.max_tokens);
   s.loan.cancel();
   s.log_life.cancel();
@@ -582,7 +583,7 @@ void Node::Impl::activate(Session& s) {
   const TimePoint now = ports.clock->now();
   const bool on_part = s.incoming->state() == session::TargetHandover::State::kOnPart;
   (on_part ? s.arriving->part_attached : s.arriving->covered).set(now);
-  const auto shadow = s.incoming->take_shadow();
+  const std::vector<session::ShadowToken> shadow = s.incoming->take_shadow();
   const auto& counts = s.incoming->counts();
   if (s.report) {
     HandoverReport& r = *s.report;
@@ -612,8 +613,8 @@ void Node::Impl::activate(Session& s) {
     finish_session(s, finish);
     return;
   }
-  if (shadow) {
-    go_on_with(s, *shadow);
+  if (!shadow.empty()) {
+    go_on_with(s, shadow);
   } else {
     trim_kv(s);
     start_serving(s, std::max(s.due - ports.clock->now(), Duration{0}));

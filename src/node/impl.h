@@ -211,10 +211,12 @@ class Node::Impl : public engine::EngineEvents {
 
   // --- shadow.cpp ---
   bool may_follow(const Session& s) const;
-  void decode_shadow(Session& s);
+  void decode_shadow(Session& s, std::vector<TokenId> ahead);
+  bool step_input_holds(const Session& s) const;
+  void trim_ahead(Session& s);
   void shadowed(Session& s, const engine::Sampled& token);
   void count_shadow(Session& s);
-  void go_on_with(Session& s, const session::ShadowToken& token);
+  void go_on_with(Session& s, const std::vector<session::ShadowToken>& tokens);
   void emit_held(Session& s);
   void drop_held(Session& s);
   void trim_kv(Session& s);

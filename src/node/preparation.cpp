@@ -92,7 +92,9 @@ std::optional<TokenPosition> Node::Impl::usable_front(const Session& s,
   if (lineage != s.lineage) return std::nullopt;
   const TokenPosition same = s.log.agrees_until(0, other.ids());
   // The input of the step that runs must be the same, too.
-  if (s.shadowing) return same > s.front ? std::optional(s.front) : std::nullopt;
+  if (s.shadowing) {
+    return same > s.front && step_input_holds(s) ? std::optional(s.front) : std::nullopt;
+  }
   return std::min({s.front, same, other.size() - 1});
 }
 

@@ -68,6 +68,7 @@ engine::DecodeParams Node::Impl::decode_params(const Session& s, Duration first_
   params.max_token_rate = TokensPerSecond(s.params.max_token_rate);
   if (s.back_fill && s.back_fill->pace.value > 0) params.max_token_rate = s.back_fill->pace;
   params.first_due = first_due;
+  params.awaited = s.report.has_value();
   return params;
 }
 

@@ -130,6 +130,7 @@ struct Session {
   bool stopping = false;    // pause() or abort() was asked for
   bool prefilling = false;  // owner's prompt
   bool shadowing = false;   // one step of a shadow runs; it ends by itself
+  TokenId step_input = 0;   // of that step, at position `front`
   // Sampled by the shadow before the handover, and due (max_token_rate) a little later: KV reaches
   // one position further than otherwise.
   std::optional<engine::Sampled> held;

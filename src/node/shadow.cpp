@@ -21,11 +21,13 @@ bool Node::Impl::may_follow(const Session& s) const {
 }
 
 // One step of an ordinary decode: the sampler and its state follow from the ids, as at any node.
-void Node::Impl::decode_shadow(Session& s) {
+void Node::Impl::decode_shadow(Session& s, std::vector<TokenId> ahead) {
   s.shadowing = true;
   s.arriving->shadow.started(ports.clock->now());
   engine::DecodeParams params = decode_params(s, Duration{0});
-  params.last_position = s.log.size();
+  params.tokens.insert(params.tokens.end(), ahead.begin(), ahead.end());
+  s.step_input = params.tokens.back();
+  params.last_position = static_cast<TokenPosition>(params.tokens.size());
   params.max_token_rate = {};  // the source's tokens set the pace
   ports.engine->decode(*s.slot, std::move(params));
 }
@@ -35,10 +37,31 @@ void Node::Impl::shadowed(Session& s, const engine::Sampled& token) {
   s.front = token.position;
   resident_ = true;
   ++stats_.shadow_tokens;
-  if (!s.incoming) return;
+  if (!s.incoming) {
+    // Nobody compares any more what the step was built upon with what the source sampled.
+    const TokenPosition input = token.position - 1;
+    if (input < s.log.size() && s.log.at(input) != s.step_input) {
+      s.front = input;
+      ports.engine->truncate(*s.slot, s.front);
+    }
+    trim_ahead(s);
+    return;
+  }
   s.arriving->shadow.ended(ports.clock->now(), 1, token.step);
   s.incoming->on_shadow({token.position, token.id, token.end_of_generation});
   after_target(s);
+}
+
+// The step that runs goes on from the session's own ids: its row may be used whoever compares.
+bool Node::Impl::step_input_holds(const Session& s) const {
+  return s.front < s.log.size() && s.log.at(s.front) == s.step_input;
+}
+
+// Rows above the known ids belong to ids that nobody has confirmed.
+void Node::Impl::trim_ahead(Session& s) {
+  if (!s.slot || s.shadowing || s.front <= s.log.size()) return;
+  s.front = s.log.size();
+  ports.engine->truncate(*s.slot, s.front);
 }
 
 void Node::Impl::count_shadow(Session& s) {
@@ -49,19 +72,34 @@ void Node::Impl::count_shadow(Session& s) {
   s.differed_counted = counts.shadow_differed;
 }
 
-// The session is here, and so is its next token: it is written at once, or when a reader with a
-// max_token_rate wants it.
-void Node::Impl::go_on_with(Session& s, const session::ShadowToken& token) {
-  engine::Sampled next;
-  next.position = token.position;
-  next.id = token.id;
-  next.end_of_generation = token.end_of_generation;
-  next.limit = token.position >= last_position(s);
-  s.held = next;
+// The session is here, and so are its next tokens: they are written at once, or the next one when a
+// reader with a max_token_rate wants it.
+void Node::Impl::go_on_with(Session& s, const std::vector<session::ShadowToken>& tokens) {
   ++stats_.shadow_used;
   if (s.report) s.report->shadow_used = true;
+  const auto sampled_here = [&](const session::ShadowToken& token) {
+    engine::Sampled next;
+    next.position = token.position;
+    next.id = token.id;
+    next.end_of_generation = token.end_of_generation;
+    next.limit = token.position >= last_position(s);
+    return next;
+  };
+  if (s.params.max_token_rate <= 0) {
+    for (const session::ShadowToken& token : tokens) {
+      sampled(s, sampled_here(token));
+      if (s.role != Role::kServing) return;  // it was the last one
+    }
+    start_serving(s, Duration{0});
+    return;
+  }
+  s.held = sampled_here(tokens.front());
+  if (s.front > s.held->position) {
+    s.front = s.held->position;
+    ports.engine->truncate(*s.slot, s.front);
+  }
   const Duration wait = s.due - ports.clock->now();
-  if (s.params.max_token_rate <= 0 || wait <= Duration{0}) {
+  if (wait <= Duration{0}) {
     emit_held(s);
     return;
   }

@@ -41,7 +41,9 @@ class Node::Impl::TargetPortOf : public session::TargetPort {
     begins([](TargetPhases& phases) -> Stretch& { return phases.attaching(); });
     ports_.engine->attach_scattered(slot_, std::move(rows.positions), std::move(rows.bytes));
   }
-  void decode_next() override { node_.decode_shadow(session_); }
+  void decode_next(std::vector<TokenId> ahead) override {
+    node_.decode_shadow(session_, std::move(ahead));
+  }
   void truncate(TokenPosition front) override { ports_.engine->truncate(slot_, front); }
   TokenPosition prefill_budget() override { return node_.prefill_budget(session_); }
   bool may_follow() const override { return node_.may_follow(session_); }

@@ -104,6 +104,7 @@ void Node::Impl::release_slot(Session& s) {
 
 void Node::Impl::retain(Session& s, Duration how_long) {
   drop_held(s);
+  trim_ahead(s);
   s.role = Role::kRetained;
   s.lease.cancel();
   s.plan_again.cancel();

@@ -20,6 +20,8 @@ constexpr TokenPosition kMostBehind = 1;
 constexpr TokenPosition kFillRun = 256;
 // A follower is in step with its source while it is late by no more than this share of a step.
 constexpr double kInStep = 0.05;
+// Tokens that a follower samples before the source has confirmed the first of them.
+constexpr std::size_t kMostAhead = 2;
 
 // What a message has room for: a peer that is told of less sends some rows twice.
 std::vector<kv::TokenRange> told(const kv::Coverage& held) {
@@ -211,13 +213,16 @@ void TargetHandover::decide_to_follow() {
   }
 }
 
-// The step over the last known id.
+// The step over the last known id, or over the token sampled after it.
 void TargetHandover::follow() {
-  if (!follows_ || front_ != known_end() || log_.size() > setup_.last_position) return;
+  const auto ahead = static_cast<TokenPosition>(ahead_.size());
+  const TokenPosition next = log_.size() + ahead;
+  if (!follows_ || front_ + 1 != next || next > setup_.last_position) return;
+  if (ahead > 0 && !may_go_ahead()) return;
   if (!steps_are_exact()) counts_.inexact = true;
   const Seconds late =
       to_seconds(port_.last_id_age()) + setup_.step - std::max(setup_.interval, setup_.step);
-  if (!status_known_ && late > kInStep * setup_.step) {
+  if (ahead == 0 && !status_known_ && late > kInStep * setup_.step) {
     // The row of this position may well be here before a step could end.
     const bool waits = kv_coming_ && front_ >= setup_.plan.recompute_end;
     if (waits && setup_.row_wire > Seconds(0) && late > 1.5 * setup_.row_wire) {
@@ -227,25 +232,38 @@ void TargetHandover::follow() {
     }
     return;
   }
-  goal_ = log_.size();
+  std::vector<TokenId> ids;
+  for (const ShadowToken& token : ahead_) ids.push_back(token.id);
+  goal_ = next;
   busy_ = true;
   running_ = Running::kShadow;
-  port_.decode_next();
+  port_.decode_next(std::move(ids));
 }
 
-// The source's id wins. Its row at the front was computed from ids that are known, so nothing but
-// the token is dropped.
+// A reader's pace leaves time between two steps, and a token that may well differ is not worth one.
+bool TargetHandover::may_go_ahead() const {
+  return ahead_.size() < kMostAhead && !ahead_.back().end_of_generation && steps_are_exact() &&
+         setup_.interval <= setup_.step;
+}
+
+// The source's id wins. Its row at the front was computed from ids that are known, so nothing is
+// dropped but the token and what was built upon it.
 void TargetHandover::check_shadow() {
-  if (!shadow_ || shadow_->position >= log_.size()) return;
-  if (log_.at(shadow_->position) == shadow_->id) {
-    ++counts_.shadow_agreed;
-  } else {
+  while (!ahead_.empty() && ahead_.front().position < log_.size()) {
+    const ShadowToken token = ahead_.front();
+    ahead_.erase(ahead_.begin());
+    if (log_.at(token.position) == token.id) {
+      ++counts_.shadow_agreed;
+      continue;
+    }
     ++counts_.shadow_differed;
     // Equal KV and an equal engine sample equal ids: one of the two is not what it claims to be.
     refuted_ = setup_.consistency != wire::Consistency::kFast;
     counts_.inexact = true;
+    cut_ = std::min(token.position, cut_.value_or(token.position));
+    cut_kv();
+    return;
   }
-  shadow_.reset();
 }
 
 void TargetHandover::advance() {
@@ -332,8 +350,10 @@ Status TargetHandover::on_tokens(const wire::TokenUpdate& update) {
     }
     if (diverged_) return {};
     // Of what is delivered here, this node's engine sampled what it had first.
-    const bool had =
-        state_ == State::kClaiming && shadow_ && shadow_->position == p && shadow_->id == id;
+    const bool had = state_ == State::kClaiming &&
+                     std::any_of(ahead_.begin(), ahead_.end(), [p, id](const ShadowToken& token) {
+                       return token.position == p && token.id == id;
+                     });
     log_.append(id, had ? setup_.self : update.by);
   }
   if (update.finish != wire::FinishReason::kNone) finish_ = update.finish;
@@ -407,7 +427,7 @@ void TargetHandover::on_front(TokenPosition front, Duration busy) {
 void TargetHandover::on_shadow(const ShadowToken& token) {
   ++counts_.shadow_tokens;
   front_ = token.position;
-  shadow_ = token;
+  ahead_.push_back(token);
   busy_ = false;
   running_ = Running::kNone;
   cut_kv();
@@ -420,10 +440,10 @@ void TargetHandover::wait_for_step() {
   goal_ = front_ + 1;
 }
 
-std::optional<ShadowToken> TargetHandover::take_shadow() {
+std::vector<ShadowToken> TargetHandover::take_shadow() {
   check_shadow();
-  if (shadow_ && shadow_->position != front_) shadow_.reset();
-  return std::exchange(shadow_, std::nullopt);
+  if (!ahead_.empty() && ahead_.back().position != front_) ahead_.clear();
+  return std::exchange(ahead_, {});
 }
 
 void TargetHandover::on_attach() {
@@ -450,7 +470,7 @@ void TargetHandover::on_log_cut(TokenPosition end) {
 
 void TargetHandover::cut_kv() {
   if (busy_ || !cut_) return;
-  if (shadow_ && shadow_->position > *cut_) shadow_.reset();
+  std::erase_if(ahead_, [this](const ShadowToken& token) { return token.position > *cut_; });
   if (on_part_) {  // above the first hole nothing is of use
     cut_ = std::min(*cut_, first_hole_);
     on_part_ = collects_ = false;

@@ -26,12 +26,16 @@
 //
 // Following: once its KV has caught up, the target goes with the source, one step for each id that
 // comes. A step over the last known id samples the next one too, as the source does at that moment
-// (shadow decoding); it is compared with the source's when that comes, never emitted before the
-// session is here, and never built upon: the target is at most one token ahead of what it knows.
+// (shadow decoding); it is compared with the source's when that comes, and never emitted before the
+// session is here. Where steps are exact and nothing but the engine sets the source's pace, one
+// more step is built on that token before the source confirms it: two engines of equal speed are
+// never in step for long, and what the target gains when it is the faster one keeps it ahead when it
+// is the slower one. A token that differs takes the row behind it along.
 // Steps over older ids, when it fell behind, are replays. So is the step over the last one where it
 // would end after the source's next id has come: what it samples would be of no use, and a step
 // without logits is shorter, so that the target falls into step again.
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -54,8 +58,8 @@ class TargetPort {
   virtual void replay(TokenPosition first, std::vector<TokenId> tokens) = 0;
   virtual void attach_rows(Rows rows) = 0;
   virtual void attach_part(Scattered rows) = 0;
-  // Decodes one token after all known ids. Ends with on_shadow.
-  virtual void decode_next() = 0;
+  // Decodes one token after all known ids and `ahead`, which follow them. Ends with on_shadow.
+  virtual void decode_next(std::vector<TokenId> ahead) = 0;
   virtual void truncate(TokenPosition front) = 0;  // without an answer
   // How many positions may be computed in chunks now, before the UE is here. 0: none, and advance()
   // comes again when they may.
@@ -66,7 +70,7 @@ class TargetPort {
   virtual Duration last_id_age() const = 0;
 };
 
-// What the step over the last known id sampled.
+// What a step of decode_next() sampled.
 struct ShadowToken {
   TokenPosition position = 0;
   TokenId id = 0;
@@ -161,8 +165,9 @@ class TargetHandover {
   // A step that an earlier preparation began still runs in the slot: its on_shadow comes first.
   // Called before anything else.
   void wait_for_step();
-  // The token after all known ids, if a step has sampled it. It is the caller's then.
-  std::optional<ShadowToken> take_shadow();
+  // The tokens after all known ids that steps have sampled, in order; KV reaches up to the last of
+  // them. They are the caller's then.
+  std::vector<ShadowToken> take_shadow();
 
   // --- partial ---
   // The deadline of the plan has passed since the UE came.
@@ -197,14 +202,17 @@ class TargetHandover {
   bool steps_are_exact() const;
   void decide_to_follow();
   void follow();
+  bool may_go_ahead() const;
   void check_shadow();
   void cut_kv();
   bool may_collect() const;
   bool waits_for_part();
   bool enough_for_part() const;
   kv::Coverage covered() const;
-  // The slot has all below it: where it decodes on a part, what it had before.
-  TokenPosition whole_front() const { return on_part_ && !fills_ ? held_whole_ : front_; }
+  // The slot has all of the known ids below it: where it decodes on a part, what it had before.
+  TokenPosition whole_front() const {
+    return on_part_ && !fills_ ? held_whole_ : std::min(front_, log_.size());
+  }
 
   Setup setup_;
   TokenLog& log_;
@@ -221,8 +229,8 @@ class TargetHandover {
   bool diverged_ = false;  // the UE's ids won over the source's
   bool follows_ = false;   // the source sends no rows from the front on
   bool refuted_ = false;   // a token differed where it could not, if all that is claimed were so
-  std::optional<ShadowToken> shadow_;  // not compared yet
-  std::optional<TokenPosition> cut_;   // KV from there on belongs to other ids
+  std::vector<ShadowToken> ahead_;    // after the known ids, in order: not compared yet
+  std::optional<TokenPosition> cut_;  // KV from there on belongs to other ids
   TokenPosition source_n_ = 0;
   bool collects_ = false;  // rows are not attached before there is enough for a part
   bool on_part_ = false;   // the part is attached

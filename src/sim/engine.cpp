@@ -192,6 +192,7 @@ void Engine::decode(engine::SlotId slot, engine::DecodeParams params) {
   d.first = impl_->now() + params.first_due;
   d.min_tokens = params.sampling.min_tokens;
   d.digest = params.digest_logits;
+  d.awaited = params.awaited;
   d.observer = impl_->observer(params.sampling.seed);
   for (const auto& [id, bias] : params.sampling.logit_bias) {
     if (id == kEndToken && bias >= kCertain) d.ends = !params.sampling.ignore_eos;

@@ -34,6 +34,7 @@ struct EngineDecoding {
   std::uint32_t min_tokens = 0;
   bool ends = false;  // a bias makes it end as soon as it may
   bool digest = false;
+  bool awaited = false;
   SampleObserver* observer = nullptr;
 };
 
@@ -143,6 +144,7 @@ class Engine::Impl {
   Phase phase_ = Phase::kNone;
   Duration span_{0};
   std::vector<std::uint64_t> batch_, replays_;  // of the running step
+  std::vector<std::uint64_t> waiting_;          // of those that decode: for their first token
   std::uint64_t transfer_slot_ = 0;
   std::uint64_t chunk_slot_ = 0;  // the last one served, too: chunks go round
   Duration transferred_{0};       // since the last step

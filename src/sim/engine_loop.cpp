@@ -297,20 +297,26 @@ bool Engine::Impl::begin_step() {
   replays_.clear();
   TokenPosition depth = 0;
   const TimePoint now = clock_.now();
+  waiting_.clear();
   for (const Decoder& d : decoding_) {
     if (d.due > now) continue;
     batch_.push_back(d.id);
     depth = std::max(depth, d.slot->front);
+    if (d.slot->decoding->awaited && d.slot->decoding->sampled == 0) waiting_.push_back(d.id);
   }
   for (const std::uint64_t id : pending_) {
-    EngineSlot* const slot = find(id);
+    const EngineSlot* const slot = find(id);
     if (slot == nullptr || slot->queue.empty()) continue;
-    EngineCommand& head = slot->queue.front();
+    const EngineCommand& head = slot->queue.front();
     if (!head.begun || head.kind != CommandKind::kReplay || slot->decoding) continue;
-    head.in_flight = 1;
     replays_.push_back(id);
     depth = std::max(depth, slot->front);
   }
+  if (model_.profile.step_first(waiting_.size(), batch_.size() + replays_.size(), depth)) {
+    batch_ = waiting_;
+    replays_.clear();
+  }
+  for (const std::uint64_t id : replays_) find(id)->queue.front().in_flight = 1;
   const auto size = static_cast<std::uint32_t>(batch_.size() + replays_.size());
   if (size == 0) return false;
   ++stats.steps;

@@ -356,6 +356,28 @@ TEST(ShadowDecoding, withdrawn_and_arrived_all_the_same_at_any_moment) {
   }
 }
 
+// The target is a token further than anybody has confirmed, and that token is wrong.
+TEST(ShadowDecoding, withdrawn_on_a_wrong_token_never_uses_what_was_built_upon_it) {
+  for (Duration wrong_for = 0ms; wrong_for < 60ms; wrong_for += 3ms) {
+    for (const Duration delay : {0ms, 1ms, 7ms, 40ms}) {
+      SCOPED_TRACE(testing::Message() << to_ms(wrong_for) << " " << to_ms(delay));
+      VirtualGnbs world(with(Shadow::kIdle));
+      VirtualUe& ue = talk(world, 300);
+      world.predict(ue, "a", "b", 2s);
+      world.clock.run_for(1700ms);
+      world.engine("b").sample_wrongly(true);
+      world.clock.run_for(wrong_for);
+      world.withdraw(ue, "a");
+      world.clock.run_for(delay);
+      world.engine("b").sample_wrongly(false);
+      ASSERT_TRUE(world.attach(ue, "b"));
+      expect_whole(world, ue);
+      expect_nothing_left(world);
+      if (testing::Test::HasFailure()) return;
+    }
+  }
+}
+
 TEST(ShadowDecoding, outlives_a_source_that_dies_with_its_token_in_hand) {
   for (const Duration delay : kDelays) {
     SCOPED_TRACE(to_ms(delay));

@@ -180,6 +180,30 @@ TEST_P(EngineContract, neighbours_change_no_token) {
   EXPECT_EQ(largest_batch, 4u) << "sessions that decode at once share steps";
 }
 
+TEST_P(EngineContract, an_awaited_session_changes_no_token_of_its_own_or_its_neighbours) {
+  std::vector<std::vector<Sampled>> alone;
+  std::vector<TestSession> together;
+  for (unsigned i = 0; i < 4; ++i) {
+    TestSession s = open(10 + 7 * i, i);
+    prefill(s);
+    alone.push_back(generate(s, 8));
+    engine().release(s.slot);
+  }
+  for (unsigned i = 0; i < 4; ++i) {
+    together.push_back(open(10 + 7 * i, i));
+    prefill(together.back());
+  }
+  for (unsigned i = 0; i < 3; ++i) start_decode(together[i], 8);
+  ASSERT_TRUE(wait_sampled(together[0], 2));
+  engine::DecodeParams params = decode_params(together[3], 8);
+  params.awaited = true;
+  engine().decode(together[3].slot, params);
+  for (unsigned i = 0; i < 4; ++i) {
+    ASSERT_TRUE(wait_sampled(together[i], 8));
+    EXPECT_TRUE(same_tokens(record(together[i]).sampled, alone[i])) << "session " << i;
+  }
+}
+
 TEST_P(EngineContract, a_long_prefill_and_a_decoding_neighbour_advance_side_by_side) {
   constexpr TokenIndex kTokens = 60;
   TestSession alone = open(10, 1);

@@ -40,6 +40,18 @@ TEST(Profile, prefill_rate_is_the_mean_over_the_range) {
   EXPECT_EQ(Profile{}.prefill_rate(0, 100).value, 0);                    // unknown
 }
 
+TEST(Profile, a_step_of_few_comes_first_where_it_takes_at_most_half_of_the_common_one) {
+  Profile profile;
+  profile.decode = {{1, 0, Seconds(0.02)}, {4, 0, Seconds(0.08)}};
+  EXPECT_TRUE(profile.step_first(1, 4, 100));
+  EXPECT_TRUE(profile.step_first(2, 4, 100));
+  EXPECT_FALSE(profile.step_first(3, 4, 100));
+  EXPECT_FALSE(profile.step_first(4, 4, 100)) << "no others";
+  EXPECT_FALSE(profile.step_first(0, 4, 100)) << "nobody waits";
+  profile.decode = {{1, 0, Seconds(0.02)}, {4, 0, Seconds(0.03)}};
+  EXPECT_FALSE(profile.step_first(1, 4, 100)) << "the others would wait for long";
+}
+
 TEST(Profile, decode_step_is_linear_in_depth_and_batch_and_constant_beyond) {
   const Profile profile = linear_profile();
   EXPECT_NEAR(profile.decode_step(1, 0).count(), 0.010, 1e-9);

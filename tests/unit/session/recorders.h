@@ -77,7 +77,10 @@ class TargetRecorder : public TargetPort {
     commands.push_back({'s', {ranges.front().begin, ranges.back().end}});
     part = std::move(rows);
   }
-  void decode_next() override { commands.push_back({'d', {}}); }
+  void decode_next(std::vector<TokenId> ids) override {
+    commands.push_back({'d', {}});
+    ahead = std::move(ids);
+  }
   void truncate(TokenPosition front) override { commands.push_back({'t', {front, front}}); }
   TokenPosition prefill_budget() override { return budget; }
   bool may_follow() const override { return idle; }
@@ -87,7 +90,8 @@ class TargetRecorder : public TargetPort {
   Duration age{0};
   std::vector<wire::Message> sent;
   std::vector<Command> commands;
-  Scattered part;  // the last
+  Scattered part;              // the last
+  std::vector<TokenId> ahead;  // that the last step was built upon
 };
 
 }  // namespace pallas::session

@@ -61,7 +61,8 @@ struct Bench {
     engine.prefill(engine::SlotId(slot), first, std::vector<TokenId>(count, 1));
   }
   // A slot of one prompt token and `generated` ids that came from elsewhere, KV and all.
-  std::uint64_t decode(TokenIndex count, TokenIndex generated = 0, double rate = 0) {
+  std::uint64_t decode(TokenIndex count, TokenIndex generated = 0, double rate = 0,
+                       bool awaited = false) {
     const std::uint64_t s = slot();
     if (generated > 0) {
       engine.attach_kv(engine::SlotId(s), 0, generated,
@@ -72,6 +73,7 @@ struct Bench {
     params.prompt_tokens = 1;
     params.last_position = generated + count;
     params.max_token_rate = TokensPerSecond(rate);
+    params.awaited = awaited;
     engine.decode(engine::SlotId(s), params);
     return s;
   }
@@ -80,6 +82,27 @@ struct Bench {
     return to_seconds(clock.now().time_since_epoch()).count();
   }
 };
+
+TEST(SimEngine, an_awaited_session_has_its_first_step_alone_where_that_is_much_shorter) {
+  for (const double cost : {0.9, 0.1}) {  // of a step, for each further session
+    EngineModel m = model();
+    m.profile =
+        constant_profile(TokensPerSecond(1 / kPerToken), TokensPerSecond(1 / kStep), cost, 100);
+    Bench b(m);
+    for (int i = 0; i < 3; ++i) b.decode(10);
+    b.clock.run_for(1ms);
+    const std::uint64_t awaited = b.decode(2, 0, 0, true);
+    const Duration three = to_duration(Seconds(kStep * (1 + 2 * cost)));
+    const Duration alone = to_duration(Seconds(kStep));
+    const Duration four = to_duration(Seconds(kStep * (1 + 3 * cost)));
+    b.end();
+    const auto& at = b.heard.sampled[awaited];
+    ASSERT_EQ(at.size(), 2u);
+    const Duration first = cost > 0.5 ? three + alone : three + four;
+    EXPECT_NEAR(to_ms(at[0].time_since_epoch()), to_ms(first), 1e-3) << cost;
+    EXPECT_NEAR(to_ms(at[1].time_since_epoch()), to_ms(first + four), 1e-3) << cost;
+  }
+}
 
 TEST(SimEngine, a_batch_takes_what_the_profile_says_for_its_size) {
   for (const int sessions : {1, 2, 5}) {
