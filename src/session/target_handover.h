@@ -29,11 +29,11 @@
 // (shadow decoding); it is compared with the source's when that comes, and never emitted before the
 // session is here. Where steps are exact and nothing but the engine sets the source's pace, one
 // more step is built on that token before the source confirms it: two engines of equal speed are
-// never in step for long, and what the target gains when it is the faster one keeps it ahead when it
-// is the slower one. A token that differs takes the row behind it along.
-// Steps over older ids, when it fell behind, are replays. So is the step over the last one where it
-// would end after the source's next id has come: what it samples would be of no use, and a step
-// without logits is shorter, so that the target falls into step again.
+// never in step for long, and what the target gains when it is the faster one keeps it ahead when
+// it is the slower one. A token that differs takes the row behind it along. Steps over older ids,
+// when it fell behind, are replays. So is the step over the last one where it would end after the
+// source's next id has come: what it samples would be of no use, and a step without logits is
+// shorter, so that the target falls into step again.
 
 #include <algorithm>
 #include <cstdint>
