@@ -65,6 +65,23 @@ Status Node::Impl::adopt_ids(Session& s, const AttachRequest& request) {
   return {};
 }
 
+// The UE has ids that this owner does not: another node served it meanwhile, which this one did not
+// hear of. An end by the UE's own wish stays.
+bool Node::Impl::is_left_behind(const Session& s, const UeContext& context) const {
+  if (s.finish == wire::FinishReason::kCancelled) return false;
+  const TokenPosition prompt = s.log.prompt_tokens();
+  return s.log.agrees_until(prompt, context.generated) < prompt + context.generated.size();
+}
+
+// What was decoded here is not what the UE saw (rule 5): the session is fetched as if it had never
+// been this node's.
+void Node::Impl::leave_branch(Session& s, const NodeId& last_node) {
+  cancel_outgoing(s, wire::Cause::kWithdrawn);
+  fence(s, s.epoch, last_node);
+  become_mirror(s);
+  s.finish = wire::FinishReason::kNone;
+}
+
 Status Node::Impl::attach(AttachRequest request, StreamId stream) {
   Session* s = find(request.session);
   if (s == nullptr) {
@@ -93,7 +110,11 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
                                        ", the current one is " + std::to_string(s->epoch.value));
   }
   const bool owner = s->role == Role::kServing || s->role == Role::kFinished;
-  if (owner) request.context.reset();  // its own log is what the UE's came from
+  if (owner && request.context && is_left_behind(*s, *request.context)) {
+    leave_branch(*s, request.last_node);
+  } else if (owner) {
+    request.context.reset();  // its own log is what the UE's came from
+  }
   if (auto adopted = adopt_ids(*s, request); !adopted) return adopted;
 
   s->epoch = request.epoch;
@@ -248,19 +269,25 @@ void Node::Impl::await_source(Session& s, const NodeId& source) {
 }
 
 void Node::Impl::watch_progress(Session& s) {
+  s.progress_at = ports.clock->now();
+  await_progress(s);
+}
+
+void Node::Impl::await_progress(Session& s) {
   arm(s.watch, kStall, s, [this](Session& live) {
     if (live.role != Role::kArriving || !live.incoming) return;
-    if (waits_for_turn(live.incoming->source())) return watch_progress(live);
+    if (waits_for_turn(live.incoming->source(), live.progress_at)) return await_progress(live);
     live.incoming->on_source_lost();
     after_target(live);
   });
 }
 
-// A source may be busy with others whose turn came before: they end.
-bool Node::Impl::waits_for_turn(const NodeId& source) const {
+// A source may be busy with others whose turn comes before: queueing is no stall. They end; and a
+// source that goes on without this session for so long has none of it any more.
+bool Node::Impl::waits_for_turn(const NodeId& source, TimePoint since) const {
+  const TimePoint now = ports.clock->now();
   const auto peer = peers_.find(source);
-  return config.link_sharing != plan::LinkSharing::kTurns && peer != peers_.end() &&
-         ports.clock->now() - peer->second.rows_at < kStall;
+  return peer != peers_.end() && now - peer->second.rows_at < kStall && now - since < config.frozen;
 }
 
 void Node::Impl::pull(Session& s, const NodeId& from) {

@@ -390,11 +390,21 @@ void Node::Impl::frozen(Session& s) {
   keep_frozen(s);
 }
 
-// Counted from the last sign that the target makes progress (rule 4).
+// Counted from the last sign that the target makes progress (rule 4). While rows wait for their
+// turn on a link that carries others', it is not the target that is late.
 void Node::Impl::keep_frozen(Session& s) {
   arm(s.loan, config.frozen, s, [this](Session& live) {
-    if (live.role == Role::kFrozen) become_moved(live, live.elsewhere);
+    if (live.role != Role::kFrozen) return;
+    if (waits_for_link(live)) return keep_frozen(live);
+    become_moved(live, live.elsewhere);
   });
+}
+
+bool Node::Impl::waits_for_link(const Session& s) const {
+  if (!s.slot || !s.outgoing || s.outgoing->wanted_bytes() == 0) return false;
+  const auto peer = peers_.find(s.outgoing->target());
+  return peer != peers_.end() && peer->second.up &&
+         ports.clock->now() - peer->second.rows_sent_at < config.frozen;
 }
 
 // The session is not this node's to give any more. What was never claimed leaves no report.
@@ -562,6 +572,7 @@ void Node::Impl::on_exported(engine::SlotId slot, kv::TokenRange range, kv::Byte
   Session* s = find(slot);
   if (s == nullptr || !s->outgoing) return;
   stats_.kv_bytes_sent += rows.size();
+  peers_[s->outgoing->target()].rows_sent_at = ports.clock->now();
   s->outgoing->on_exported(range, std::move(rows));
 }
 

@@ -97,6 +97,7 @@ class Node::Impl : public engine::EngineEvents {
     std::optional<plan::Ewma> contention;
     TimePoint contention_at{};
     TimePoint rows_at{};             // when the last rows came from it
+    TimePoint rows_sent_at{};        // when the last were given to the link
     bool resident = false;           // its model computes already: T_load is 0
     std::vector<Session*> attempts;  // sessions on the way to it, and some that were; null: ended
     std::optional<plan::LinkSharer> sharer;  // of the link to it, where it is divided
@@ -145,6 +146,8 @@ class Node::Impl : public engine::EngineEvents {
 
   // --- sharing.cpp ---
   bool divide_link(const NodeId& peer);
+  bool take_turns(const NodeId& peer);
+  std::uint64_t link_ahead() const;
   void divide_links();
   plan::LinkUser link_user(Session& s) const;
   TimePoint handover_time(Session& s) const;
@@ -175,6 +178,8 @@ class Node::Impl : public engine::EngineEvents {
   std::optional<TokenPosition> usable_front(const Session& s, const session::TokenLog& other,
                                             Lineage lineage) const;
   Status adopt_ids(Session& s, const AttachRequest& request);
+  bool is_left_behind(const Session& s, const UeContext& context) const;
+  void leave_branch(Session& s, const NodeId& last_node);
   bool merge_snapshot(Session& s, const wire::SessionSnapshot& snapshot);
   void merge(Session& s, const wire::SessionSnapshot& snapshot, session::TokenLog log);
   void claim(Session& s);  // tell the source that the UE is here
@@ -194,7 +199,9 @@ class Node::Impl : public engine::EngineEvents {
   void drop_preparation(Session& s, bool keep_kv);
   void renew_incoming(Session& s);
   void watch_progress(Session& s);
-  bool waits_for_turn(const NodeId& source) const;
+  void await_progress(Session& s);
+  bool waits_for_turn(const NodeId& source, TimePoint since) const;
+  bool waits_for_link(const Session& s) const;
   static void count(HandoverReport& report, const session::TargetHandover::Counts& counts);
   void arrived_finished(Session& s);
   wire::FinishReason finish_of(Session& s);
@@ -237,6 +244,7 @@ class Node::Impl : public engine::EngineEvents {
   void change_over(Session& s);
   void end_back_fill(Session& s);
   void watch_back_fill(Session& s);
+  void await_back_fill(Session& s);
   void lose_back_fill_source(Session& s);
   bool fills(const Session& s, engine::SlotId slot) const;
   HandoverReport* partial_report(Session& s, const BackFill& fill);

@@ -105,9 +105,15 @@ void Node::Impl::begin_back_fill(Session& s) {
 
 // A source that sends nothing more for so long is not waited for.
 void Node::Impl::watch_back_fill(Session& s) {
+  s.progress_at = ports.clock->now();
+  await_back_fill(s);
+}
+
+void Node::Impl::await_back_fill(Session& s) {
   arm(s.partial, kStall, s, [this](Session& live) {
     if (!live.back_fill || live.back_fill->slot || live.back_fill->pausing) return;
-    if (waits_for_turn(live.back_fill->target->source())) return watch_back_fill(live);
+    const NodeId& source = live.back_fill->target->source();
+    if (waits_for_turn(source, live.progress_at)) return await_back_fill(live);
     lose_back_fill_source(live);
   });
 }

@@ -158,6 +158,7 @@ struct Session {
   Attempt release_attempt;
   int releases = 0;                           // sent without an acknowledgement
   TimePoint expected_at{};                    // predicted handover, at the target
+  TimePoint progress_at{};                    // at the target: when rows or the status last came
   TimePoint last_id_at{};                     // at the target: when the source's last id came
   Seconds load{0};                            // at the target: T_load when the request came
   TimePoint lease_named{};                    // at the source: when a frame last renewed the lease

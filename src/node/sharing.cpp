@@ -28,16 +28,40 @@ plan::LinkUser Node::Impl::link_user(Session& s) const {
   return user;
 }
 
+std::uint64_t Node::Impl::link_ahead() const {
+  const kv::Geometry& geometry = ports.engine->info().geometry;
+  return session::kBlocksAhead * geometry.block_tokens * geometry.bytes_per_token();
+}
+
+// A block of each in turn, whoever hears of room first: else the session whose rows have just
+// arrived would take it again and again. False: no more than one session sends to `peer`.
+bool Node::Impl::take_turns(const NodeId& peer) {
+  auto& attempts = peers_[peer].attempts;
+  const auto sends = [&](const Session* s) {
+    return s != nullptr && s->outgoing && s->outgoing->target() == peer;
+  };
+  if (std::count_if(attempts.begin(), attempts.end(), sends) < 2) return false;
+  while (true) {
+    std::uint64_t waiting = ports.peers->kv_backlog(peer);
+    for (const Session* s : attempts) {
+      if (sends(s)) waiting += s->outgoing->exporting_bytes();
+    }
+    if (waiting >= link_ahead()) return true;
+    const auto next = std::find_if(attempts.begin(), attempts.end(), [&](const Session* s) {
+      return sends(s) && s->outgoing->send_next();
+    });
+    if (next == attempts.end()) return true;
+    std::rotate(next, next + 1, attempts.end());
+  }
+}
+
 // False: the link to `peer` is not divided. True: all that may be sent now was asked for.
 bool Node::Impl::divide_link(const NodeId& peer) {
-  if (config.link_sharing == plan::LinkSharing::kTurns) return false;
+  if (config.link_sharing == plan::LinkSharing::kTurns) return take_turns(peer);
   PeerState& state = peers_[peer];
   if (!state.sharer) {
     state.sharer.emplace(config.link_sharing, to_seconds(config.control_period));
   }
-  const kv::Geometry& geometry = ports.engine->info().geometry;
-  const std::uint64_t ahead =
-      session::kBlocksAhead * geometry.block_tokens * geometry.bytes_per_token();
   std::optional<BytesPerSecond> link = ports.peers->goodput(peer);
   if (!link) link = config.initial_goodput;
   const Seconds now = to_seconds(ports.clock->now().time_since_epoch());
@@ -51,17 +75,16 @@ bool Node::Impl::divide_link(const NodeId& peer) {
       senders.push_back(s);
       users.push_back(link_user(*s));
     }
-    if (waiting >= ahead) return true;
+    if (waiting >= link_ahead()) return true;
     const auto next = state.sharer->next(users, now, link);
     if (!next || !senders[*next]->outgoing->send_next()) return true;
   }
 }
 
 void Node::Impl::divide_links() {
-  if (config.link_sharing == plan::LinkSharing::kTurns) return;
   std::vector<NodeId> peers;
   for (const auto& [peer, state] : peers_) {
-    if (state.sharer) peers.push_back(peer);
+    if (state.sharer || state.attempts.size() > 1) peers.push_back(peer);
   }
   std::sort(peers.begin(), peers.end());
   for (const NodeId& peer : peers) divide_link(peer);

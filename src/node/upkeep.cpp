@@ -155,13 +155,17 @@ void Node::Impl::become_moved(Session& s, const NodeId& where) {
   arm_log_life(s);
 }
 
-// A session without a UE goes on for `grace`, which covers a handover, and then ends.
+// A session without a UE goes on for `grace`, which covers a handover, and then only its ids are
+// kept.
 void Node::Impl::begin_grace(Session& s) {
   arm(s.grace, config.grace, s, [this](Session& live) {
     if (live.stream && live.writing) return;
     if (live.role == Role::kServing && !live.relay_to) {
+      // No end of the session: the UE may have been served elsewhere all the time, and come back.
       drop_stream(live, NodeId());
-      finish_session(live, wire::FinishReason::kCancelled);
+      ++stats_.sessions_finished;
+      cancel_outgoing(live, wire::Cause::kWithdrawn);
+      become_mirror(live);
     } else if (live.role == Role::kArriving || live.role == Role::kRelaying) {
       become_mirror(live);
     }
@@ -313,8 +317,6 @@ void Node::Impl::on_kv_drained(const NodeId& peer) {
   for (Session* s : attempts) {
     if (s != nullptr && s->outgoing && s->outgoing->target() == peer) s->outgoing->on_drained();
   }
-  // Sessions take turns: whoever was asked first is asked last the next time.
-  if (attempts.size() > 1) std::rotate(attempts.begin(), attempts.begin() + 1, attempts.end());
 }
 
 std::vector<wire::HeldAttempt> Node::Impl::held_from(const NodeId& peer) const {

@@ -15,7 +15,7 @@
 namespace pallas::plan {
 
 enum class LinkSharing : std::uint8_t {
-  kTurns,         // each sends when it finds room, and is asked in turns: nothing is decided here
+  kTurns,         // a block of each in turn: nothing is decided here
   kFirstCome,     // whoever began first, as long as it has something to send
   kEqual,         // the same number of bytes to each that has something to send
   kCtho,          // the earliest handover first, nobody is interrupted (plan/ctho_users.h)

@@ -5,13 +5,11 @@
 
 import json
 import sys
-import threading
 import time
-import urllib.request
-
 import unittest
 
 from support import TRACE, ClusterTest, http, wait_for
+from transcript import Stream
 
 ENGINE = "fake"
 CELLS = ["cell_-1_4", "cell_-1_3", "cell_-1_2"]
@@ -30,41 +28,6 @@ REQUEST = {
 
 def prompt(sentences):
     return [{"role": "user", "content": "Tell me a long story about a river and its bridges. " * sentences}]
-
-
-class Stream(threading.Thread):
-    """Reads a stream of `pallas ue` beside the test."""
-
-    def __init__(self, port, request):
-        super().__init__(daemon=True)
-        self.port, self.request = port, request
-        self.text, self.times, self.done, self.errors = "", [], 0, []
-
-    def run(self):
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}/v1/chat/completions", data=json.dumps(self.request).encode()
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=60) as answer:
-                for line in answer:
-                    self.take(line.decode().strip())
-        except OSError as error:
-            self.errors.append(str(error))
-
-    def take(self, line):
-        if line == "data: [DONE]":
-            self.done += 1
-        elif line.startswith("data: "):
-            event = json.loads(line[6:])
-            if "error" in event:
-                self.errors.append(event["error"])
-            for choice in event.get("choices", []):
-                if choice["delta"].get("content"):
-                    self.text += choice["delta"]["content"]
-                    self.times.append(time.monotonic())
-
-    def longest_pause(self):
-        return max(b - a for a, b in zip(self.times, self.times[1:]))
 
 
 class Crash(ClusterTest):

@@ -11,8 +11,9 @@ import sys
 import time
 import unittest
 
-from crash_test import REQUEST, Stream, prompt
+from crash_test import REQUEST, prompt
 from support import ClusterTest, http, wait_for
+from transcript import Stream
 
 ENGINE = "fake"
 CELLS = ["cell_0_0", "cell_1_0"]

@@ -9,8 +9,9 @@ import unittest
 import urllib.error
 import urllib.request
 
-from crash_test import REQUEST, Stream, prompt
+from crash_test import REQUEST, prompt
 from support import TRACE, ClusterTest, free_ports, run, wait_for
+from transcript import Stream
 
 CELLS = ["cell_-1_4", "cell_-1_3"]
 RED, BLUE, OPERATOR = "red-key-0123456789", "blue-key-0123456789", "operators-key-0123456789"

@@ -4,6 +4,7 @@ The program's path comes in PALLAS. Everything that a test starts ends with it.
 """
 
 import contextlib
+import itertools
 import json
 import os
 import random
@@ -17,6 +18,8 @@ import unittest
 import urllib.error
 import urllib.request
 
+from fault_relay import FaultRelay
+
 PALLAS = os.environ.get("PALLAS", "build/release/bin/pallas")
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 TRACE = os.path.join(ROOT, "data", "sumo_grid_64ue_300s_2hz.csv.gz")
@@ -28,18 +31,25 @@ def run(*args, timeout=60):
     return done.returncode, done.stdout, done.stderr
 
 
+_claims = []
+
+
 def free_ports(count):
-    """Ports below the range that the system hands out for outgoing connections."""
+    """Ports below the range that the system hands out for outgoing connections. Claimed until this process ends by a
+    name that only one socket of the machine can have, so that tests beside each other never choose the same."""
     ports = []
     while len(ports) < count:
         port = random.randint(20000, 32000)
-        with contextlib.closing(socket.socket()) as probe:
-            try:
+        claim = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        try:
+            claim.bind(f"\0pallas-test-port-{port}")
+            with contextlib.closing(socket.socket()) as probe:
                 probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-        if port not in ports:
-            ports.append(port)
+        except OSError:
+            claim.close()
+            continue
+        _claims.append(claim)
+        ports.append(port)
     return ports
 
 
@@ -73,7 +83,7 @@ class Program:
         self.name = name
         self.out = os.path.join(folder, name + ".out")
         self.err = os.path.join(folder, name + ".err")
-        with open(self.out, "w") as out, open(self.err, "w") as err:
+        with open(self.out, "w") as out, open(self.err, "a") as err:
             self.process = subprocess.Popen([PALLAS, *args], stdin=subprocess.DEVNULL, stdout=out, stderr=err)
 
     def read(self, path):
@@ -92,6 +102,9 @@ class Program:
         self.process.kill()
         self.process.wait()
 
+    def alive(self):
+        return self.process.poll() is None
+
     def end(self):
         """SIGTERM; the exit code."""
         if self.process.poll() is None:
@@ -104,9 +117,10 @@ class Program:
 
 
 class Cluster:
-    """gNBs gnb-a, gnb-b, ..., one for each of `cells`, that know each other. `flags_of(name)`: further flags."""
+    """gNBs gnb-a, gnb-b, ..., one for each of `cells`, that know each other. `flags_of(name)`: further flags. With
+    `relays` each link goes through a FaultRelay, `relay(one, other)`."""
 
-    def __init__(self, cells, engine="fake", flags=(), flags_of=lambda name: []):
+    def __init__(self, cells, engine="fake", flags=(), flags_of=lambda name: [], relays=False):
         self.folder = tempfile.mkdtemp(prefix="pallas-test-")
         self.programs = []
         self.cells = {cell: f"gnb-{chr(ord('a') + i)}" for i, cell in enumerate(cells)}
@@ -118,6 +132,10 @@ class Cluster:
         self.flags = list(flags)
         self.flags_of = flags_of
         self.gnbs = {}
+        self.relays = {}
+        if relays:
+            for pair in itertools.combinations(sorted(self.names), 2):
+                self.relays[pair] = FaultRelay(self.peer[pair[1]])
         try:
             for name in self.names:
                 self.start_gnb(name)
@@ -132,23 +150,33 @@ class Cluster:
         self.programs.append(program)
         return program
 
+    def relay(self, one, other):
+        return self.relays[tuple(sorted((one, other)))]
+
+    def dialled_at(self, name, other):
+        """The port where `name` finds `other`: the relay's, if it is `name` that dials."""
+        return self.relays[name, other].port if (name, other) in self.relays else self.peer[other]
+
     def start_gnb(self, name):
         args = ["gnb", f"--name={name}", f"--engine={self.engine}", f"--http-listen=127.0.0.1:{self.http[name]}"]
-        args += [f"--peer-listen=127.0.0.1:{self.peer[name]}", "--cell-size-m=100", "--cell-offset-m=50", "--slots=3"]
-        args += [f"--peer={other}=127.0.0.1:{self.peer[other]}" for other in self.names if other != name]
+        args += [f"--peer-listen=127.0.0.1:{self.peer[name]}", "--cell-size-m=100", "--cell-offset-m=50"]
+        further = [*self.flags, *self.flags_of(name)]
+        if not any(flag.startswith("--slots=") for flag in further):
+            args.append("--slots=3")
+        args += [f"--peer={other}=127.0.0.1:{self.dialled_at(name, other)}" for other in self.names if other != name]
         args += [f"--cell={cell}={gnb}" for cell, gnb in self.cells.items()]
-        self.gnbs[name] = self.start(name, *args, *self.flags, *self.flags_of(name))
+        self.gnbs[name] = self.start(name, *args, *further)
 
     def map_flags(self):
         """--gnb and --cell of `pallas ue` and `pallas drive`."""
         flags = [f"--gnb={name}=127.0.0.1:{port}" for name, port in self.http.items()]
         return flags + [f"--cell={cell}={name}" for cell, name in self.cells.items()]
 
-    def start_ue(self, ue, cell):
+    def start_ue(self, ue, cell, *args):
         """The port of its endpoint."""
         port = free_ports(1)[0]
-        program = self.start("ue", "ue", f"--ue={ue}", f"--listen=127.0.0.1:{port}", f"--cell-now={cell}", *self.map_flags())
-        program.wait_for_line("UE ", 20)
+        program = self.start(ue, "ue", f"--ue={ue}", f"--listen=127.0.0.1:{port}", f"--cell-now={cell}", *self.map_flags(), *args)
+        program.wait_for_line(("UE ", '{"listening"'), 20)
         return port
 
     def start_drive(self, ue, ue_port, *args):
@@ -188,6 +216,8 @@ class Cluster:
         for program in self.programs:
             with contextlib.suppress(AssertionError):
                 program.end()
+        for relay in self.relays.values():
+            relay.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 

@@ -7,8 +7,9 @@ import stat
 import tempfile
 import unittest
 
-from crash_test import REQUEST, Stream, prompt
+from crash_test import REQUEST, prompt
 from support import ClusterTest, http, run, wait_for
+from transcript import Stream
 
 CELLS = ["cell_0_0", "cell_1_0"]
 

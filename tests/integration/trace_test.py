@@ -5,8 +5,9 @@ import os
 import tempfile
 import unittest
 
-from crash_test import REQUEST, Stream, prompt
+from crash_test import REQUEST, prompt
 from support import ClusterTest, http, run, wait_for
+from transcript import Stream
 
 CELLS = ["cell_0_0", "cell_1_0"]
 # What a prepared handover has, in the order in which it must happen. The radio's word that the UE has left

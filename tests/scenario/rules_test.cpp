@@ -186,6 +186,30 @@ TEST_F(Rules, r5_the_target_adopts_ids_of_the_ue_that_its_log_does_not_have_yet)
   expect_whole(world, ue);
 }
 
+TEST_F(Rules, r5_a_ue_that_returns_to_an_owner_who_fell_behind_brings_what_it_saw_elsewhere) {
+  for (const bool joined : {true, false}) {
+    VirtualGnbs w({});
+    VirtualUe& ue = w.open("a", 200, [](auto& p) {
+      p.max_tokens = 400;
+      p.max_token_rate = 25;
+    });
+    w.clock.run_for(2s);
+    // The source neither decodes nor hears that another gNB serves its session now.
+    w.cut("a", "b");
+    w.engine("a").stop_answering();
+    ASSERT_TRUE(w.attach(ue, "b"));
+    const std::size_t before = ue.received();
+    ASSERT_TRUE(w.clock.run_until([&] { return ue.received() >= before + 30; }, 60s));
+    w.engine("a").resume_answering();
+    if (joined) w.join("a", "b");
+    ASSERT_TRUE(w.attach(ue, "a"));
+    expect_whole(w, ue);
+    w.join("a", "b");
+    expect_nothing_left(w);
+    if (testing::Test::HasFailure()) FAIL() << "joined before: " << joined;
+  }
+}
+
 // --- 6: cancel crossing attach ---
 
 TEST_F(Rules, r6_a_cancel_that_crosses_the_attach_becomes_the_handover) {
@@ -406,6 +430,27 @@ TEST_F(Rules, r10_a_ue_that_disappears_is_served_for_its_grace_time_and_not_long
   EXPECT_EQ(world.engine("a").live_slots(), 1u);
   world.clock.run_for(6s);
   EXPECT_EQ(world.engine("a").live_slots(), 0u);
+}
+
+TEST_F(Rules, r10_a_grace_time_that_ends_where_the_ue_was_does_not_end_it_where_it_is) {
+  for (const bool joined : {true, false}) {
+    VirtualGnbs w({.configure = [](node::NodeConfig& c) { c.grace = 2s; }});
+    VirtualUe& ue = w.open("a", 200, [](auto& p) {
+      p.max_tokens = 400;
+      p.max_token_rate = 25;
+    });
+    w.clock.run_for(2s);
+    w.cut("a", "b");
+    ASSERT_TRUE(w.attach(ue, "b"));
+    w.clock.run_for(4s);
+    EXPECT_EQ(w.engine("a").live_slots(), 0u);
+    if (joined) w.join("a", "b");
+    ASSERT_TRUE(w.attach(ue, "a"));
+    expect_whole(w, ue);
+    w.join("a", "b");
+    expect_nothing_left(w);
+    if (testing::Test::HasFailure()) FAIL() << "joined before: " << joined;
+  }
 }
 
 // --- 12: links ---

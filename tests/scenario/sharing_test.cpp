@@ -28,6 +28,8 @@ struct Moves {
   Duration foreseen{2s};  // zero: not at all
   Duration deadline{4s};  // of fraction_at_deadline
   double rows_per_second = kRowsPerSecond;
+  std::uint32_t max_tokens = 240;
+  Duration frozen_at_a{30s};
 };
 
 struct Outcome {
@@ -55,21 +57,22 @@ struct Outcome {
 Outcome move(const Moves& moves) {
   VirtualGnbs::Options options;
   options.scheme = moves.scheme;
-  options.engine.info.slots = 8;
+  options.engine.info.slots = std::max<std::uint32_t>(8, moves.prompts.size());
   options.link.rate = BytesPerSecond(moves.rows_per_second * 32);
   options.configure = [&moves](node::NodeConfig& c) {
     c.link_sharing = moves.sharing;
     c.fraction_deadline = moves.deadline;
     c.shadow = node::Shadow::kOff;
     c.peer_answer = 30s;
+    if (c.name == NodeId("a")) c.frozen = moves.frozen_at_a;
   };
   Outcome outcome;
   VirtualGnbs world(options);
   outcome.utility = world.node("a").config().utility;
   std::vector<VirtualUe*> ues;
   for (const TokenPosition prompt : moves.prompts) {
-    ues.push_back(&world.open("a", prompt, [](wire::SessionParams& p) {
-      p.max_tokens = 240;
+    ues.push_back(&world.open("a", prompt, [&moves](wire::SessionParams& p) {
+      p.max_tokens = moves.max_tokens;
       p.max_token_rate = 4;
     }));
   }
@@ -182,6 +185,30 @@ TEST(Sharing, does_not_take_a_source_that_serves_others_first_for_one_that_stand
     EXPECT_EQ(report.tokens_recomputed, 0u);
     EXPECT_EQ(report.tokens_overlap, 0u);
   }
+}
+
+TEST(Sharing, by_turns_lets_nobody_starve) {
+  const Moves moves{.scheme = "full-copy", .prompts = std::vector<TokenPosition>(20, 220)};
+  const Outcome outcome = move(moves);
+  EXPECT_GT(outcome.worst_ms(), 15000);
+  for (const auto& report : outcome.reports) {
+    EXPECT_EQ(report.tokens_recomputed, 0u);
+    // All come to their end at about the same time.
+    EXPECT_GT(report.first_token_ms.value_or(0), 0.8 * outcome.worst_ms());
+  }
+}
+
+TEST(Sharing, by_turns_takes_no_queueing_for_a_stall_however_long_a_round) {
+  // A round of all takes longer than a target suffers silence, and than a source keeps its KV for a
+  // target that shows no progress.
+  const Moves moves{.scheme = "full-copy",
+                    .prompts = std::vector<TokenPosition>(20, 100),
+                    .rows_per_second = 60,
+                    .max_tokens = 120,
+                    .frozen_at_a = 4s};
+  const Outcome outcome = move(moves);
+  EXPECT_GT(outcome.worst_ms(), 50000);
+  for (const auto& report : outcome.reports) EXPECT_EQ(report.tokens_recomputed, 0u);
 }
 
 TEST(Sharing, goes_on_with_the_next_when_a_session_ends_in_the_middle) {
