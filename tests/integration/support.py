@@ -134,7 +134,9 @@ class Cluster:
 
     def start_gnb(self, name):
         args = ["gnb", f"--name={name}", f"--engine={self.engine}", f"--http-listen=127.0.0.1:{self.http[name]}"]
-        args += [f"--peer-listen=127.0.0.1:{self.peer[name]}", "--cell-size-m=100", "--cell-offset-m=50", "--slots=3"]
+        args += [f"--peer-listen=127.0.0.1:{self.peer[name]}", "--cell-size-m=100", "--cell-offset-m=50"]
+        if not any(flag.startswith("--slots=") for flag in self.flags):
+            args += ["--slots=3"]
         args += [f"--peer={other}=127.0.0.1:{self.peer[other]}" for other in self.names if other != name]
         args += [f"--cell={cell}={gnb}" for cell, gnb in self.cells.items()]
         self.gnbs[name] = self.start(name, *args, *self.flags, *self.flags_of(name))
