@@ -1,4 +1,4 @@
-// `pallas bench`: measurements of the real engine, side by side.
+// `pallas bench`: measurements of the real engine, side by side, and of gNBs under load.
 
 #include <fmt/format.h>
 
@@ -19,12 +19,15 @@ struct Bench {
 constexpr Bench kBenches[] = {
     {"handover", "every scheme moves the same sessions between real gNBs", bench_handover_command},
     {"utility", "how well the model answers with a part of the KV", bench_utility_command},
+    {"load", "how many sessions one gNB holds, and a wave of arrivals", bench_load_command},
     {"transfer", "KV rows from cache to cache, beside plain TCP, TLS and a library",
      bench_transfer_command},
 };
 
 void print_help(std::FILE* to) {
-  fmt::print(to, "Measures the real engine\n\nUsage: pallas bench WHAT [OPTIONS]\n\n");
+  fmt::print(
+      to,
+      "Measures the real engine, and gNBs under load\n\nUsage: pallas bench WHAT [OPTIONS]\n\n");
   for (const auto& bench : kBenches) fmt::print(to, "  {:<10} {}\n", bench.name, bench.summary);
   fmt::print(to, "\n'pallas bench WHAT --help' shows the options, with examples.\n");
 }

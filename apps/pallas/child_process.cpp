@@ -94,7 +94,11 @@ void ChildProcess::terminate() {
 void ChildProcess::stop() {
   using namespace std::chrono_literals;
   terminate();
-  for (int i = 0; i < 300 && !ended(); ++i) std::this_thread::sleep_for(10ms);
+  // A gNB takes the second one for "at once".
+  for (int i = 0; i < 300 && !ended(); ++i) {
+    if (i == 50) terminate();
+    std::this_thread::sleep_for(10ms);
+  }
   if (!ended()) {
     kill(pid_, SIGKILL);
     while (!ended()) std::this_thread::sleep_for(1ms);

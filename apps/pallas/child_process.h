@@ -36,7 +36,7 @@ class ChildProcess {
   // "exited with 1", "killed by signal 9"; none while it runs.
   std::optional<std::string> ended();
   void terminate();  // SIGTERM; returns at once
-  // SIGTERM, then SIGKILL after three seconds; waits for the end.
+  // SIGTERM, again after half a second, SIGKILL after three; waits for the end.
   void stop();
 
  private:

@@ -8,10 +8,13 @@
 namespace pallas::app {
 
 int gnb_command(std::vector<std::string> args);
+int move_command(std::vector<std::string> args);
+int drain_command(std::vector<std::string> args);
 int ue_command(std::vector<std::string> args);
 int drive_command(std::vector<std::string> args);
 int bench_command(std::vector<std::string> args);
 int bench_handover_command(std::vector<std::string> args);
+int bench_load_command(std::vector<std::string> args);
 int bench_utility_command(std::vector<std::string> args);
 int bench_transfer_command(std::vector<std::string> args);
 // For bench_transfer_command alone.
@@ -27,5 +30,6 @@ int trace_command(std::vector<std::string> args);
 inline constexpr int kExitOk = 0;
 inline constexpr int kExitFailed = 1;
 inline constexpr int kExitUsage = 2;
+inline constexpr int kExitLeft = 3;  // `gnb`, `drain`: sessions were cut off
 
 }  // namespace pallas::app

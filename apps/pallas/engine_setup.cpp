@@ -5,6 +5,8 @@
 
 #include "engine/fake_engine.h"
 #include "model_setup.h"
+#include "sim/engine.h"
+#include "sim/engine_model.h"
 #ifdef PALLAS_HAVE_LLAMA
 #include "engine_llama/llama_engine.h"
 #endif
@@ -21,6 +23,27 @@ Result<EngineKit> make_fake(const GnbConfig& config, Clock& clock) {
   kit.owned_text = std::make_unique<engine::FakeTextCodec>();
   kit.text = kit.owned_text.get();
   kit.engine = std::make_unique<engine::FakeEngine>(clock, std::move(fake));
+  return kit;
+}
+
+// A step takes the same whatever is in it: what a gNB can hold is measured, not an engine.
+constexpr TokensPerSecond kSimulatedPrefill(200'000), kSimulatedDecode(500);
+
+EngineKit make_simulated(const GnbConfig& config, Clock& clock) {
+  sim::EngineModel model;
+  model.name = "simulated";
+  model.profile = sim::constant_profile(kSimulatedPrefill, kSimulatedDecode, 0);
+  model.kv_bytes_per_token = sim::kStandInBytes;
+  model.slots = config.slots;
+  model.context_tokens = config.context_tokens;
+  model.capabilities.exact_chunked_prompt = true;
+  model.capabilities.exact_chunked_generated = true;
+  model.capabilities.exact_single_step = true;
+  model.capabilities.exact_attach = true;
+  EngineKit kit;
+  kit.owned_text = std::make_unique<sim::SilentTextCodec>();
+  kit.text = kit.owned_text.get();
+  kit.engine = std::make_unique<sim::Engine>(clock, model);
   return kit;
 }
 
@@ -60,6 +83,7 @@ Result<EngineKit> make_llama(const GnbConfig& config, boost::asio::io_context& i
 Result<EngineKit> make_engine(const GnbConfig& config, boost::asio::io_context& io, Clock& clock,
                               EngineCosts costs) {
   if (config.engine == "fake") return make_fake(config, clock);
+  if (config.engine == "simulated") return make_simulated(config, clock);
 #ifdef PALLAS_HAVE_LLAMA
   return make_llama(config, io, costs);
 #else

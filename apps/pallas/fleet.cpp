@@ -142,4 +142,10 @@ std::string Fleet::trouble() {
   return {};
 }
 
+pid_t Fleet::pid(const NodeId& name) const {
+  const auto found = std::find_if(members_.begin(), members_.end(),
+                                  [&](const Member& member) { return member.name == name; });
+  return found == members_.end() ? 0 : found->process->pid();
+}
+
 }  // namespace pallas::app

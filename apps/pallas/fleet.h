@@ -41,6 +41,7 @@ class Fleet {
   Fleet& operator=(const Fleet&) = delete;
 
   const std::map<NodeId, ue::Address>& http() const { return http_; }
+  pid_t pid(const NodeId& name) const;  // of one that is in the plan
   // One that ended meanwhile, and how; empty while all run.
   std::string trouble();
 

@@ -129,11 +129,12 @@ int gnb_command(std::vector<std::string> args) {
     fmt::print("{}: the configuration is good\n", config->node.name.value);
     return kExitOk;
   }
-  if (auto status = run_gnb(*config, flags.json); !status) {
-    fmt::print(stderr, "pallas gnb: {}\n", status.error().message);
+  const auto left = run_gnb(*config, flags.json);
+  if (!left) {
+    fmt::print(stderr, "pallas gnb: {}\n", left.error().message);
     return kExitFailed;
   }
-  return kExitOk;
+  return *left > 0 ? kExitLeft : kExitOk;
 }
 
 }  // namespace pallas::app

@@ -44,12 +44,25 @@ struct GnbConfig {
   double cell_offset_m = 0;
   std::map<CellId, mobility::Point> sites;
 
-  std::string engine = "llama";         // or "fake": made-up text at a model's pace, for tests
+  // Or, for tests and measurements, "fake": made-up text at a model's pace; "simulated": ids
+  // without text or KV that cost next to nothing, for thousands of sessions.
+  std::string engine = "llama";
   std::string model;                    // GGUF file; empty: the prepared default model
   std::string model_name;               // as clients call it; empty: the file's own name
   std::uint32_t slots = 4;              // sessions at once
   std::uint32_t context_tokens = 2048;  // of one session
   std::uint32_t threads = 1;            // of the engine
+
+  // Draining, and what clients may cost.
+  Duration drain_limit{std::chrono::seconds(30)};
+  NodeId drain_to;  // a peer, or empty
+  std::uint32_t max_connections = 1024;
+  std::uint32_t max_unsent_bytes = 1u << 20;
+  Duration request_timeout{std::chrono::seconds(20)};
+  Duration idle_timeout{std::chrono::seconds(75)};
+  Duration write_timeout{std::chrono::seconds(30)};
+  Duration peer_dead_after{std::chrono::seconds(1)};
+  Duration peer_handshake{std::chrono::seconds(1)};
 
   // Peer links are paced to this, in the process; 0 and "": not at all.
   double goodput_mbps = 0;

@@ -141,10 +141,11 @@ Status check_cells(const GnbConfig& config) {
 }
 
 Status check_engine(const GnbConfig& config) {
-  if (config.engine != "llama" && config.engine != "fake") {
-    return wrong("engine", "'" + config.engine + "' is neither llama nor fake");
+  if (config.engine != "llama" && config.engine != "fake" && config.engine != "simulated") {
+    return wrong("engine", "'" + config.engine + "' is none of llama, fake and simulated");
   }
-  const std::uint32_t most_slots = config.engine == "llama" ? 64 : 256;
+  const std::uint32_t most_slots =
+      config.engine == "llama" ? 64 : (config.engine == "fake" ? 256 : 60'000);
   if (config.slots < 1 || config.slots > most_slots) {
     return wrong("slots", "must be from 1 to " + std::to_string(most_slots));
   }
@@ -207,10 +208,22 @@ Status check_planning(const GnbConfig& config) {
       {"repeat_ms", node.repeat},
       {"peer_answer_ms", node.peer_answer},
       {"keep_alive_ms", node.keep_alive},
+      {"move_s", node.move},
+      {"request_timeout_s", config.request_timeout},
+      {"idle_timeout_s", config.idle_timeout},
+      {"write_timeout_s", config.write_timeout},
+      {"peer_dead_after_ms", config.peer_dead_after},
+      {"peer_handshake_ms", config.peer_handshake},
   };
   for (const auto& [field, value] : positive) {
     if (value < std::chrono::milliseconds(1)) return wrong(field, "must be at least a millisecond");
   }
+  if (config.drain_limit < Duration{0}) return wrong("drain_limit_s", "must not be negative");
+  if (!config.drain_to.value.empty() && !config.peers.contains(config.drain_to)) {
+    return wrong("drain_to", "'" + config.drain_to.value + "' is not a peer");
+  }
+  if (config.max_connections < 1) return wrong("max_connections", "must be at least 1");
+  if (config.max_unsent_bytes < 1024) return wrong("max_unsent_bytes", "must be at least 1024");
   if (node.max_sessions < 1) return wrong("max_sessions", "must be at least 1");
   return {};
 }

@@ -3,6 +3,7 @@
 #include "gnb_daemon.h"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/signal_set.hpp>
@@ -11,6 +12,7 @@
 #include <random>
 #include <set>
 
+#include "drainer.h"
 #include "engine_setup.h"
 #include "gzip_file.h"
 #include "http/json_writer.h"
@@ -146,6 +148,21 @@ tls::Files api_files(const GnbConfig& config) {
   return {{"api_cert", config.api_cert}, {"api_key", config.api_key}, {"", ""}};
 }
 
+// A connection is a descriptor, and the system's soft limit is often 1,024.
+Status allow_descriptors(const GnbConfig& config) {
+  constexpr rlim_t kOthers = 512;  // peers, files, connections that are being refused
+  const rlim_t wanted = config.max_connections + 2 * config.peers.size() + kOthers;
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= wanted) return {};
+  limit.rlim_cur = std::min(wanted, limit.rlim_max);
+  setrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur >= wanted) return {};
+  return fail(Errc::kInvalidConfig,
+              fmt::format("max_connections: needs {} file descriptors, the system allows {}; raise "
+                          "`ulimit -n`",
+                          wanted, limit.rlim_max));
+}
+
 // Numeric, as sockets want it.
 std::string numeric(const std::string& host) {
   return host == "localhost" ? "127.0.0.1" : host;
@@ -165,6 +182,9 @@ Result<net::PeerLinksConfig> links_config(const GnbConfig& config, BootId boot,
   links.holes = engine.capabilities.holes;
   links.listen_address = numeric(listen->host);
   links.listen_port = listen->port;
+  links.dead_after = config.peer_dead_after;
+  links.keep_alive = config.peer_dead_after / 4;
+  links.handshake = config.peer_handshake;
   links.block_bytes = engine.geometry.bytes_per_token() * engine.geometry.block_tokens;
   links.log = [&log](const std::string& line) { log.write(LogLevel::kInfo, line); };
   if (has_peer_tls(config)) links.tls = peer_files(config);
@@ -263,6 +283,11 @@ Result<http::ServerOptions> server_options(const GnbConfig& config, const HostPo
   options.address = numeric(at.host);
   options.port = at.port;
   options.log = [&log](const std::string& line) { log.write(LogLevel::kInfo, "HTTP: " + line); };
+  options.max_connections = config.max_connections;
+  options.max_stream_queue_bytes = config.max_unsent_bytes;
+  options.request_timeout = config.request_timeout;
+  options.idle_timeout = config.idle_timeout;
+  options.write_timeout = config.write_timeout;
   if (!config.operator_listen.empty()) {
     const auto there = parse_host_port(config.operator_listen, "operator_listen");
     if (!there) return Failure(there.error());
@@ -292,7 +317,7 @@ Result<http::ServerOptions> server_options(const GnbConfig& config, const HostPo
 
 }  // namespace
 
-Status run_gnb(const GnbConfig& config, bool json) {
+Result<std::uint32_t> run_gnb(const GnbConfig& config, bool json) {
   auto log = Log::open(config.log_level, config.log_format, config.log_file);
   if (!log) return Failure(log.error());
   const auto cells = make_cells(config);
@@ -304,8 +329,11 @@ Status run_gnb(const GnbConfig& config, bool json) {
   // Before the model, which may take minutes to load.
   for (const auto& [setting, at] :
        {std::pair("http_listen", *http_at), {"peer_listen", *peer_at}}) {
-    if (auto free = check_can_listen(setting, numeric(at.host), at.port); !free) return free;
+    if (auto free = check_can_listen(setting, numeric(at.host), at.port); !free) {
+      return Failure(free.error());
+    }
   }
+  if (auto enough = allow_descriptors(config); !enough) return Failure(enough.error());
   if (has_peer_tls(config)) {
     const auto good = tls::Credentials::load(peer_files(config), config.node.name.value);
     if (!good) return Failure(good.error());
@@ -320,7 +348,7 @@ Status run_gnb(const GnbConfig& config, bool json) {
 
   const BootId boot(random_bits());
   const auto& info = kit->engine->info();
-  if (auto able = check_abilities(config, info); !able) return able;
+  if (auto able = check_abilities(config, info); !able) return Failure(able.error());
   auto links_settings = links_config(config, boot, info, to_wire(info.compatibility), **log);
   if (!links_settings) return Failure(links_settings.error());
   auto links = net::PeerLinks::create(io, clock, std::move(*links_settings));
@@ -339,12 +367,18 @@ Status run_gnb(const GnbConfig& config, bool json) {
   (*server)->set_node(&node);
   (*links)->start(peers);
 
+  Drainer drainer(config, node, **server, **log, clock, [&io] { io.stop(); });
+  (*server)->set_drain({[&drainer](const http::DrainOrder& order) { return drainer.order(order); },
+                        [&drainer] { return drainer.ends_in(); }});
   boost::asio::signal_set signals(io, SIGINT, SIGTERM);
-  signals.async_wait([&](const boost::system::error_code& error, int number) {
-    if (error) return;
-    (*log)->write(LogLevel::kInfo, "ending", {{"signal", std::to_string(number)}});
-    io.stop();
-  });
+  const std::function<void()> await_signal = [&] {
+    signals.async_wait([&](const boost::system::error_code& error, int number) {
+      if (error) return;
+      await_signal();
+      drainer.on_signal(number);
+    });
+  };
+  await_signal();
   (*log)->write(LogLevel::kInfo, "serving",
                 {{"name", config.node.name.value},
                  {"model", info.model_name},
@@ -354,10 +388,16 @@ Status run_gnb(const GnbConfig& config, bool json) {
   print_ready(config, **server, (*links)->port(), json);
   io.run();
 
+  const node::DrainStatus end = node.drain_status();
+  (*log)->write(drainer.left() == 0 ? LogLevel::kInfo : LogLevel::kWarning, "ended",
+                {{"left", std::to_string(drainer.left())},
+                 {"moved", std::to_string(end.moved)},
+                 {"moves_failed", std::to_string(end.refused)}});
   // The clients first: the node hears of their end while everything it may call still stands.
+  (*server)->set_drain({});
   (*server)->close();
   (*server)->set_node(nullptr);
-  return {};
+  return drainer.left();
 }
 
 }  // namespace pallas::app

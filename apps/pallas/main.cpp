@@ -28,6 +28,9 @@ constexpr Command kCommands[] = {
     {"experiment", "make a table or figure of the papers again", pallas::app::experiment_command},
     {"sim", "run a scenario of many cells and users on virtual time", pallas::app::sim_command},
     {"trace", "one handover as a trace, all nodes on one time line", pallas::app::trace_command},
+    {"move", "move one session to another gNB", pallas::app::move_command},
+    {"drain", "end a gNB in order: no new sessions, those here move or end",
+     pallas::app::drain_command},
     {"model", "prepare the model file, or show it", pallas::app::model_command},
     {"certs", "make certificates for gNBs, for tests and small sites", pallas::app::certs_command},
 };

@@ -97,9 +97,13 @@ const std::vector<Api::Route>& Api::routes() {
       {"GET", "/v1/sessions/*/events", &Api::events, kClients},
       {"DELETE", "/v1/sessions/*", &Api::stop, kEverybody},
       {"GET", "/v1/sessions", &Api::sessions, kOperators},
+      {"POST", "/v1/sessions/*/move", &Api::move, kOperators},
       {"POST", "/v1/predictions", &Api::prediction, kOperators},
       {"POST", "/v1/handovers", &Api::handover, kOperators},
       {"GET", "/v1/handovers", &Api::handovers, kOperators},
+      {"GET", "/v1/handovers/*", &Api::one_handover, kOperators},
+      {"POST", "/v1/drain", &Api::drain, kOperators},
+      {"GET", "/v1/drain", &Api::draining, kOperators},
       {"POST", "/v1/positions", &Api::position, kOperators},
       {"GET", "/v1/engine", &Api::engine, kOperators},
       {"GET", "/health", &Api::health, kEverybody, false},
@@ -194,7 +198,8 @@ ParserContext Api::parser_context() const {
 
 Api::Answer Api::generate(const Call& call, Endpoint endpoint) {
   if (!backend_->ready()) {
-    return refuse(call, {503, "The gNB takes no new sessions now.", "", "not_ready", std::nullopt});
+    return refuse(call, {503, "The gNB is being drained and takes no new sessions.", "", "draining",
+                         std::nullopt});
   }
   auto ue = ue_of(call.request);
   if (!ue) return refuse(call, ue.error());
@@ -466,6 +471,7 @@ Api::Answer Api::health(const Call& call) {
 
 Api::Answer Api::metrics(const Call& call) {
   stats_.streams_open = streams_.size();
+  stats_.unsent_bytes = unsent_ ? unsent_() : 0;
   HttpResponse response;
   response.content_type = "text/plain; version=0.0.4; charset=utf-8";
   response.body = metrics_text(backend_ == nullptr ? node::NodeStats{} : backend_->stats(), stats_,

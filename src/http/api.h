@@ -15,6 +15,7 @@
 #include "http/backend.h"
 #include "http/message.h"
 #include "http/metrics.h"
+#include "http/orders.h"
 #include "http/rate_limiter.h"
 #include "http/request_parser.h"
 #include "http/streams.h"
@@ -38,6 +39,12 @@ struct ApiOptions {
   std::function<ClockAnchor()> anchor = read_clock_anchor;  // for reports
 };
 
+// Draining is the program's, since it ends with it. `order` false-like: it does not do that.
+struct DrainHandler {
+  std::function<Status(const DrainOrder&)> order;
+  std::function<std::optional<Duration>()> ends_in;
+};
+
 class Api {
  public:
   // `post` runs a function later on this thread, never from inside the call.
@@ -49,8 +56,12 @@ class Api {
   // Until there is one, every route that needs it answers 503.
   void set_backend(Backend* backend) { backend_ = backend; }
   void set_metrics(MetricSource source) { metric_source_ = std::move(source); }
+  void set_drain(DrainHandler drain) { drain_ = std::move(drain); }
   node::UeLink& ue_link() { return streams_; }
   HttpStats& stats() { return stats_; }
+  std::size_t open_streams() const { return streams_.size(); }
+  // How many bytes of answers wait for clients, for /metrics.
+  void set_unsent(std::function<std::size_t()> unsent) { unsent_ = std::move(unsent); }
 
   // New keys count from the next request on.
   void set_keys(ApiKeys keys) { options_.keys = std::move(keys); }
@@ -100,6 +111,10 @@ class Api {
   Answer position(const Call& call);
   Answer sessions(const Call& call);
   Answer handovers(const Call& call);
+  Answer one_handover(const Call& call);
+  Answer move(const Call& call);
+  Answer drain(const Call& call);
+  Answer draining(const Call& call);
   Answer engine(const Call& call);
   Answer health(const Call& call);
   Answer metrics(const Call& call);
@@ -126,6 +141,8 @@ class Api {
   Post post_;
   Backend* backend_ = nullptr;
   MetricSource metric_source_;
+  DrainHandler drain_;
+  std::function<std::size_t()> unsent_;
   Streams streams_;
   std::map<node::StreamId, Pending> pending_;  // attached, session not known here yet
   RateLimiter ran_limiter_;

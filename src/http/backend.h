@@ -35,6 +35,9 @@ class Backend {
   virtual const std::vector<node::HandoverReport>& handovers() const = 0;
   virtual const std::vector<node::DepartureReport>& departures() const = 0;
   virtual node::NodeStats stats() const = 0;
+  virtual Result<node::MoveReport> move(const node::MoveOrder& order) = 0;
+  virtual std::optional<node::MoveReport> moved(const std::string& id) const = 0;
+  virtual node::DrainStatus drain_status() const = 0;
   virtual bool ready() const = 0;
 };
 

@@ -80,13 +80,19 @@ void Connection::shake_hands() {
   stream_.handshake(true, [self = shared_from_this()](const error_code& error) {
     if (self->state_ == State::kClosed) return;
     if (error) return self->cut();
+    if (self->refusing_) return self->refuse();
     self->watch_reading(false);
     self->read();
   });
 }
 
 void Connection::start_refusing() {
-  if (stream_.is_secure()) return cut();
+  refusing_ = true;
+  if (stream_.is_secure()) return shake_hands();
+  refuse();
+}
+
+void Connection::refuse() {
   state_ = State::kAnswering;
   read();
   respond(error_response(
@@ -333,6 +339,7 @@ void Connection::on_written(const error_code& error, std::size_t bytes) {
   written_ += bytes;
   if (written_ < writing_.size()) return write_some();
   writing_.clear();
+  written_ = 0;
   if (!queue_.empty()) return flush();
   if (close_when_written_) return cut();
   if (state_ == State::kDraining) {

@@ -53,6 +53,9 @@ class Connection : public Responder, public std::enable_shared_from_this<Connect
   // Closes at once; the node is told of a stream, later.
   void cut();
 
+  // Of its answers, what the client has not taken.
+  std::size_t unsent_bytes() const { return queue_.size() + writing_.size() - written_; }
+
   void respond(HttpResponse response) override;
   void begin_events() override;
   void write(std::string_view events) override;
@@ -63,6 +66,7 @@ class Connection : public Responder, public std::enable_shared_from_this<Connect
   using Parser = boost::beast::http::request_parser<boost::beast::http::string_body>;
 
   void shake_hands();
+  void refuse();
   void read();
   void on_read(const boost::system::error_code& error, std::size_t bytes);
   void on_end_of_input();
@@ -87,8 +91,8 @@ class Connection : public Responder, public std::enable_shared_from_this<Connect
   Timer read_timer_;
   Timer write_timer_;
   State state_ = State::kReading;
-  std::array<char, 16u << 10> arriving_;  // where the read under way puts its bytes
-  std::string input_;                     // what came and was not parsed yet
+  std::array<char, 4u << 10> arriving_;  // where the read under way puts its bytes
+  std::string input_;                    // what came and was not parsed yet
   std::optional<Parser> parser_;
   std::string queue_;        // to be written next
   std::string writing_;      // being written
@@ -102,6 +106,7 @@ class Connection : public Responder, public std::enable_shared_from_this<Connect
   bool chunked_ = false;        // its answer's events are chunks (HTTP/1.1)
   bool head_ = false;           // it was a HEAD: no body goes out
   bool close_when_written_ = false;
+  bool refusing_ = false;  // there are too many connections: it only hears so
 };
 
 }  // namespace pallas::http

@@ -21,7 +21,7 @@ struct HttpRow {
 using S = node::NodeStats;
 
 // A name that ends in _total is a counter.
-constexpr std::array<NodeRow, 37> kNodeRows = {{
+constexpr std::array<NodeRow, 46> kNodeRows = {{
     {"pallas_sessions_opened_total", "Sessions that clients opened here.", &S::sessions_opened},
     {"pallas_sessions_finished_total", "Sessions that came to their end here.",
      &S::sessions_finished},
@@ -78,10 +78,26 @@ constexpr std::array<NodeRow, 37> kNodeRows = {{
     {"pallas_sessions_retained", "Sessions that left and whose KV is kept for a return.",
      &S::sessions_retained},
     {"pallas_staged_bytes", "Received KV rows waiting in host memory.", &S::staged_bytes},
+    {"pallas_moves_ordered_total", "Moves of sessions that an operator ordered.",
+     &S::moves_ordered},
+    {"pallas_moves_completed_total", "Of these, those that came to their end.",
+     &S::moves_completed},
+    {"pallas_moves_failed_total", "Of these, those after which the session was not there.",
+     &S::moves_failed},
+    {"pallas_sessions_refused_total",
+     "Requests refused for want of a slot, a place or a share, or since the gNB is drained.",
+     &S::opens_refused},
+    {"pallas_handover_preparations_refused_total", "Preparations that this node refused others.",
+     &S::preparations_refused},
+    {"pallas_kv_live_bytes", "KV of sessions served here.", &S::kv_live_bytes},
+    {"pallas_kv_prepared_bytes", "KV prepared for arrivals, without rows that wait.",
+     &S::kv_prepared_bytes},
+    {"pallas_kv_kept_bytes", "KV of sessions that left: frozen or retained.", &S::kv_kept_bytes},
+    {"pallas_log_bytes", "Token ids and texts kept, to write them again.", &S::log_bytes},
     {"pallas_free_slots", "Sessions that the engine can still take.", &S::free_slots},
 }};
 
-constexpr std::array<HttpRow, 9> kHttpRows = {{
+constexpr std::array<HttpRow, 10> kHttpRows = {{
     {"pallas_http_connections_open", "Open client connections.", &HttpStats::connections_open},
     {"pallas_http_connections_accepted_total", "Client connections taken.",
      &HttpStats::connections_accepted},
@@ -89,6 +105,8 @@ constexpr std::array<HttpRow, 9> kHttpRows = {{
      &HttpStats::connections_refused},
     {"pallas_http_requests_total", "HTTP requests.", &HttpStats::requests},
     {"pallas_http_streams_open", "Requests whose answer is under way.", &HttpStats::streams_open},
+    {"pallas_http_unsent_bytes", "Events that clients have not taken yet.",
+     &HttpStats::unsent_bytes},
     {"pallas_http_slow_readers_closed_total", "Clients cut off since they did not read.",
      &HttpStats::slow_readers_closed},
     {"pallas_http_timeouts_total", "Connections closed since a request did not come whole.",

@@ -30,6 +30,7 @@ struct HttpStats {
   std::uint64_t requests = 0;
   std::uint64_t responses_2xx = 0, responses_4xx = 0, responses_5xx = 0;
   std::uint64_t streams_open = 0;
+  std::uint64_t unsent_bytes = 0;
   std::uint64_t slow_readers_closed = 0;
   std::uint64_t timeouts = 0;
   std::uint64_t ran_messages_taken = 0, ran_messages_refused = 0;

@@ -46,6 +46,11 @@ class NodeBackend : public Backend {
   }
   node::NodeStats stats() const override { return node_.stats(); }
   bool ready() const override { return node_.ready(); }
+  Result<node::MoveReport> move(const node::MoveOrder& order) override { return node_.move(order); }
+  std::optional<node::MoveReport> moved(const std::string& id) const override {
+    return node_.moved(id);
+  }
+  node::DrainStatus drain_status() const override { return node_.drain_status(); }
 
  private:
   node::Node& node_;

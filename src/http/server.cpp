@@ -17,8 +17,8 @@ namespace asio = boost::asio;
 using asio::ip::tcp;
 using boost::system::error_code;
 
-// Above the limit a client is still told so; above this many more it is not.
-constexpr std::size_t kRefusalsAtOnce = 64;
+// Above the limit a client is told so; so many at once, and the others wait at the listener.
+constexpr std::size_t kRefusalsAtOnce = 256;
 constexpr Duration kAcceptPause = std::chrono::milliseconds(100);
 
 std::int64_t wall_clock_s() {
@@ -37,7 +37,9 @@ class Server::Impl : public ConnectionHost, public std::enable_shared_from_this<
         options_(std::move(options)),
         watch_({options_.keys ? options_.keys->path : ""}),
         refresh_timer_(clock),
-        api_(text, clock, options_.api, [this](std::function<void()> task) { post(task); }) {}
+        api_(text, clock, options_.api, [this](std::function<void()> task) { post(task); }) {
+    api_.set_unsent([this] { return unsent_bytes(); });
+  }
 
   Status open() {
     if (options_.tls) {
@@ -93,6 +95,13 @@ class Server::Impl : public ConnectionHost, public std::enable_shared_from_this<
     connections_.erase(&connection);
     api_.stats().connections_open = connections_.size();
   }
+
+  std::size_t unsent_bytes() const {
+    std::size_t bytes = 0;
+    for (const auto& [key, connection] : connections_) bytes += connection->unsent_bytes();
+    return bytes;
+  }
+  bool idle() const { return api_.open_streams() == 0 && unsent_bytes() == 0; }
 
   std::uint16_t port() const { return listeners_.front()->port; }
   std::optional<std::uint16_t> operators_port() const {
@@ -150,12 +159,18 @@ class Server::Impl : public ConnectionHost, public std::enable_shared_from_this<
       at.pause.arm(kAcceptPause, [this, &at] { accept(at); });
       return;
     }
-    const bool full = connections_.size() >= options_.max_connections;
+    // An operator comes through whatever clients do.
+    const bool full =
+        connections_.size() >= options_.max_connections && at.audience != Audience::kOperators;
     ++(full ? api_.stats().connections_refused : api_.stats().connections_accepted);
-    if (connections_.size() < options_.max_connections + kRefusalsAtOnce) {
-      take(std::move(socket), at.audience, full);
-    }
-    accept(at);
+    take(std::move(socket), at.audience, full);
+    if (connections_.size() < options_.max_connections + kRefusalsAtOnce) return accept(at);
+    at.pause.arm(kAcceptPause, [this, &at] { accept_again(at); });
+  }
+
+  void accept_again(Listening& at) {
+    if (connections_.size() < options_.max_connections + kRefusalsAtOnce) return accept(at);
+    at.pause.arm(kAcceptPause, [this, &at] { accept_again(at); });
   }
 
   void take(tcp::socket socket, Audience audience, bool full) {
@@ -232,6 +247,12 @@ void Server::set_backend(Backend* backend) {
 }
 void Server::set_metrics(MetricSource source) {
   impl_->api().set_metrics(std::move(source));
+}
+void Server::set_drain(DrainHandler drain) {
+  impl_->api().set_drain(std::move(drain));
+}
+bool Server::idle() const {
+  return impl_->idle();
 }
 void Server::stop_accepting() {
   impl_->stop_accepting();

@@ -68,6 +68,10 @@ class Server {
   void set_backend(Backend* backend);
   // Further figures for /metrics.
   void set_metrics(MetricSource source);
+  // What draining means to the program; without one its routes answer 501.
+  void set_drain(DrainHandler drain);
+  // No answer is under way and none waits to be taken: nobody loses anything by close().
+  bool idle() const;
 
   // Takes no new connections; those that are open go on.
   void stop_accepting();

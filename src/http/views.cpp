@@ -41,13 +41,18 @@ struct PhaseWriter {
 };
 
 template <class Phases>
-void write_phases(JsonWriter& json, const Phases& phases, const node::Mark& origin,
-                  const ClockAnchor& anchor) {
-  const TimePoint zero = origin.happened() ? origin.at() : TimePoint();
+void write_phases_from(JsonWriter& json, const Phases& phases, TimePoint zero,
+                       const ClockAnchor& anchor) {
   write_clock(json, anchor, zero);
   json.key("phases").begin_object();
   node::for_each_phase(phases, PhaseWriter{json, zero});
   json.end_object();
+}
+
+template <class Phases>
+void write_phases(JsonWriter& json, const Phases& phases, const node::Mark& origin,
+                  const ClockAnchor& anchor) {
+  write_phases_from(json, phases, origin.happened() ? origin.at() : TimePoint(), anchor);
 }
 
 }  // namespace
@@ -166,6 +171,11 @@ std::string departure_json(const node::DepartureReport& r, const ClockAnchor& an
       .member("bytes", r.bytes);
   write_phases(json, r.phases, r.phases.claim_received, anchor);
   return json.end_object().take();
+}
+
+void write_source_phases(JsonWriter& json, const node::SourcePhases& phases, TimePoint zero,
+                         const ClockAnchor& anchor) {
+  write_phases_from(json, phases, zero, anchor);
 }
 
 std::string handovers_json(const std::vector<node::HandoverReport>& reports,

@@ -84,6 +84,9 @@ void Node::Impl::leave_branch(Session& s, const NodeId& last_node) {
 
 Status Node::Impl::attach(AttachRequest request, StreamId stream) {
   Session* s = find(request.session);
+  if (takes_nothing(s)) {
+    return fail(Errc::kResourceExhausted, "this gNB is being drained: it takes no sessions");
+  }
   if (s == nullptr) {
     if (!request.context)
       return fail(Errc::kNotFound, "session: not known here; attach with its context");
@@ -123,6 +126,9 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
   set_stream(*s, stream, request.next_index);
   s->attached_at = ports.clock->now();
   s->hops = 0;
+  if (s->move && !prepares_move(*s)) {
+    end_move(*s, MoveState::kFailed, "the UE came back here");
+  }
   if (s->leaving && s->leaving->handover_began()) close_departure(*s);  // it came back
 
   switch (s->role) {
@@ -468,6 +474,7 @@ void Node::Impl::handle(const NodeId& peer, wire::StaleEpoch& m) {
 
 // Somebody attached the UE later: this node neither emits nor computes any more.
 void Node::Impl::fence(Session& s, Epoch epoch, const NodeId& node) {
+  end_move(s, MoveState::kFailed, "the UE went to " + node.value);
   close_departure(s);
   s.epoch = std::max(s.epoch, epoch);
   s.holder = node;

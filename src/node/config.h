@@ -84,12 +84,15 @@ struct NodeConfig {
   Duration retain{std::chrono::seconds(10)};
   Duration flap{std::chrono::seconds(2)};
   Duration grace{std::chrono::seconds(10)};  // a resumable session without a UE goes on this long
+  Duration move{
+      std::chrono::seconds(10)};  // an operator's move: the UE is told to go at the latest
   Duration repeat{std::chrono::milliseconds(200)};  // HandoverSuccess, UeContextRelease again after
   Duration peer_answer{std::chrono::seconds(1)};  // a claim without an answer: rebuild from tokens
   Duration keep_alive{std::chrono::milliseconds(500)};  // comment to a waiting UE
 
   // Limits.
-  std::uint32_t max_sessions = 1024;  // logs and tombstones included
+  std::uint32_t max_sessions = 1024;      // logs and tombstones included
+  std::uint32_t max_sessions_tenant = 0;  // live ones of one tenant; 0: no limit of its own
   std::uint64_t max_staged_bytes = 1ull << 30;
   std::uint64_t max_staged_bytes_session = 512ull << 20;
   std::uint32_t max_handover_reports = 1000;

@@ -11,6 +11,9 @@ namespace {
 
 // The share of a lease for which its source relies on it (rule 8): the target's clock began later.
 constexpr double kRelyOnLease = 0.8;
+// A target that refused is asked again after, and one that is being drained after.
+constexpr Duration kAskAgain = std::chrono::seconds(1);
+constexpr Duration kAskDrainedAgain = std::chrono::seconds(5);
 
 // The SourceHandover's way to one peer and to the session's slot; notes when what left.
 class SourcePortOf : public session::SourcePort {
@@ -129,6 +132,9 @@ void Node::Impl::renew_lease(Session& s) {
       if (state != State::kRequested && state != State::kPreparing) return;
       ++stats_.preparations_cancelled;
       live.outgoing.reset();
+      if (prepares_move(live)) {
+        end_move(live, MoveState::kFailed, "the link to " + target.value + " is down");
+      }
       announce(live, NodeId());
       evaluate(live);
       return;
@@ -167,6 +173,7 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverRequestAcknowledge& m)
   s->leaving->acknowledged.first(ports.clock->now());
   if (m.prefill_rate > 0) peers_[peer].profiled_rate = m.prefill_rate;
   s->outgoing->on_acknowledged(m);
+  move_on(*s);
 }
 
 void Node::Impl::handle(const NodeId& peer, wire::HandoverPreparationFailure& m) {
@@ -181,7 +188,13 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverPreparationFailure& m)
   s->lease.cancel();
   if (!served) return;  // claimed already: the target rebuilds, or the UE goes on elsewhere
   announce(*s, NodeId());
-  s->refused_until[peer] = ports.clock->now() + std::chrono::seconds(1);
+  if (prepares_move(*s) && s->move->report.target == peer) {
+    end_move(*s, MoveState::kFailed,
+             peer.value + " refuses: " + std::string(wire::to_string(m.cause)) +
+                 (m.message.empty() ? "" : " (" + m.message + ")"));
+  }
+  const bool ends = m.cause == wire::Cause::kDraining;
+  s->refused_until[peer] = ports.clock->now() + (ends ? kAskDrainedAgain : kAskAgain);
   evaluate(*s);
 }
 
@@ -214,6 +227,7 @@ void Node::Impl::handle(const NodeId& peer, wire::PreparationProgress& m) {
   seen.unfinished = m.front < m.prefill_goal && !m.follows;
   s->outgoing->on_progress(m);
   if (s->role == Role::kFrozen) keep_frozen(*s);
+  move_on(*s);
 }
 
 // A lower epoch is stale; equal ones of two gNBs that numbered for a plain client are ordered by
@@ -234,6 +248,7 @@ void Node::Impl::claimed_by(Session& s, const NodeId& peer, Epoch epoch) {
   s.plan_again.cancel();
   drop_stream(s, peer);
   ++stats_.executions_requested;
+  move_claimed(s);
 }
 
 void Node::Impl::handle(const NodeId& peer, wire::HandoverSuccess& m) {
@@ -396,6 +411,7 @@ void Node::Impl::keep_frozen(Session& s) {
   arm(s.loan, config.frozen, s, [this](Session& live) {
     if (live.role != Role::kFrozen) return;
     if (waits_for_link(live)) return keep_frozen(live);
+    end_move(live, MoveState::kFailed, "the target never released the session");
     become_moved(live, live.elsewhere);
   });
 }
@@ -442,6 +458,7 @@ void Node::Impl::handle(const NodeId& peer, wire::UeContextRelease& m) {
   if (!s->outgoing || s->outgoing->target() != peer || m.epoch < s->epoch) return;
   ++stats_.executions_successful;
   s->leaving->released.set(ports.clock->now());
+  end_move(*s, MoveState::kCompleted);
   close_departure(*s);
   s->epoch = m.epoch;
   s->holder = peer;
@@ -574,6 +591,7 @@ void Node::Impl::on_exported(engine::SlotId slot, kv::TokenRange range, kv::Byte
   stats_.kv_bytes_sent += rows.size();
   peers_[s->outgoing->target()].rows_sent_at = ports.clock->now();
   s->outgoing->on_exported(range, std::move(rows));
+  move_on(*s);
 }
 
 }  // namespace pallas::node

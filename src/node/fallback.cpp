@@ -69,6 +69,7 @@ void Node::Impl::lend_to(Session& s, const NodeId& peer) {
   ++stats_.relays;
   tell_relay(s);
   if (anew) {
+    end_move(s, MoveState::kCompleted);  // as far as it can: it is relayed there
     close_departure(s);
     s.outgoing.reset();
     s.lease.cancel();

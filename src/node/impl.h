@@ -9,8 +9,11 @@
 //   partial.cpp    target: decoding on a part of the KV, and how it becomes whole
 //   fallback.cpp   where the target cannot: third node, relay, shared rates
 //   radio.cpp      RAN events, planning
+//   moves.cpp      moves by an operator's order
+//   drain.cpp      a gNB that takes nothing new and ends
 //   upkeep.cpp     stop, closed streams, peers up and down, loans
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -74,6 +77,12 @@ class Node::Impl : public engine::EngineEvents {
 
   std::vector<SessionInfo> sessions() const;
   NodeStats stats() const;
+  Result<MoveReport> move(const MoveOrder& order);
+  std::optional<MoveReport> moved(const std::string& id) const;
+  Status drain(const NodeId& to);
+  DrainStatus drain_status() const;
+  std::uint32_t cut_off();
+  bool draining() const { return draining_; }
 
   NodeConfig config;
   Ports ports;
@@ -278,6 +287,22 @@ class Node::Impl : public engine::EngineEvents {
   Status take_seq(const char* what, std::uint64_t seq, std::uint64_t& last, bool& seen) const;
   void announce(Session& s, const NodeId& next);
 
+  // --- moves.cpp ---
+  Status may_move(const Session& s, const NodeId& target) const;
+  Status client_follows(const Session& s) const;
+  plan::Decision plan_move(const Session& s, const NodeId& target);
+  void move_on(Session& s);
+  void move_is_late(Session& s);
+  void tell_to_go(Session& s);
+  void move_claimed(Session& s);
+  void end_move(Session& s, MoveState state, std::string reason = "");
+  static bool prepares_move(const Session& s);
+
+  // --- drain.cpp ---
+  void drain_on();
+  bool takes_nothing(const Session* s) const;
+  Status has_place(const OpenRequest& request) const;
+
   // --- upkeep.cpp ---
   // Runs `action` on the session after `delay`. The timer is the session's own, so it ends with it.
   template <class Action>
@@ -315,10 +340,16 @@ class Node::Impl : public engine::EngineEvents {
   std::unordered_map<NodeId, PeerState> peers_;
   std::vector<std::unique_ptr<const wire::Compatibility>> records_;  // of peers, each but once
   std::uint64_t attempt_counter_ = 0;
+  std::uint64_t move_counter_ = 0;
+  std::deque<MoveReport> ended_moves_;
   NodeStats stats_;
   bool resident_ = false;  // the engine has computed: the model is loaded
   wire::Compatibility compatibility_;
   Timer housekeeping_timer_;
+  bool draining_ = false;
+  NodeId drain_to_;
+  std::uint64_t moved_before_ = 0, refused_before_ = 0;  // moves, when draining began
+  Timer drain_timer_;
 };
 
 engine::SamplingParams sampling_of(const wire::SessionParams& params);

@@ -47,7 +47,8 @@ Node::Impl::Impl(NodeConfig node_config, Ports node_ports, BootId boot_id,
       ports(node_ports),
       boot(boot_id),
       random_(std::move(random)),
-      housekeeping_timer_(*ports.clock) {
+      housekeeping_timer_(*ports.clock),
+      drain_timer_(*ports.clock) {
   auto scheme = plan::make_scheme(config.scheme);
   // The program validates the name first; a wrong one here falls back to the default.
   if (!scheme) scheme = plan::make_scheme("two-front");
@@ -114,8 +115,15 @@ std::vector<SessionInfo> Node::Impl::sessions() const {
 
 NodeStats Node::Impl::stats() const {
   NodeStats stats = stats_;
+  const std::uint64_t row = ports.engine->info().geometry.bytes_per_token();
   for (const auto& [id, s] : sessions_) {
     if (s->back_fill) ++stats.sessions_partial;
+    stats.log_bytes += s->log.memory_bytes() + s->texts.memory_bytes();
+    const std::uint64_t kv = s->slot ? row * s->front : 0;
+    const bool computes = s->role == Role::kServing || s->role == Role::kArriving;
+    (computes                      ? stats.kv_live_bytes
+     : s->role == Role::kPreparing ? stats.kv_prepared_bytes
+                                   : stats.kv_kept_bytes) += kv;
     switch (s->role) {
       case Role::kServing:
       case Role::kArriving:
@@ -211,8 +219,23 @@ const std::vector<DepartureReport>& Node::departures() const {
 NodeStats Node::stats() const {
   return impl_->stats();
 }
+Result<MoveReport> Node::move(const MoveOrder& order) {
+  return impl_->move(order);
+}
+std::optional<MoveReport> Node::moved(const std::string& id) const {
+  return impl_->moved(id);
+}
+Status Node::drain(const NodeId& to) {
+  return impl_->drain(to);
+}
+DrainStatus Node::drain_status() const {
+  return impl_->drain_status();
+}
+std::uint32_t Node::cut_off() {
+  return impl_->cut_off();
+}
 bool Node::ready() const {
-  return true;
+  return !impl_->draining();
 }
 
 }  // namespace pallas::node

@@ -15,6 +15,7 @@
 #include "mobility/cells.h"
 #include "mobility/ran_events.h"
 #include "node/config.h"
+#include "node/move.h"
 #include "node/ports.h"
 #include "node/report.h"
 #include "wire/messages.h"
@@ -67,6 +68,16 @@ struct SessionInfo {  // GET /v1/sessions
   std::string next;                // the gNB that it goes to
 };
 
+// How far a gNB is that takes nothing new and ends.
+struct DrainStatus {
+  bool draining = false;
+  NodeId to;                                             // where sessions are moved; may be empty
+  std::uint32_t serving = 0, arriving = 0, leaving = 0;  // sessions; leaving: their KV is awaited
+  std::uint64_t moved = 0, refused = 0;                  // moves since it began
+
+  std::uint32_t left() const { return serving + arriving + leaving; }
+};
+
 // Counters and gauges for /metrics; names and help texts in http/metrics.cpp.
 struct NodeStats {
   std::uint64_t sessions_opened = 0, sessions_finished = 0, sessions_failed = 0;
@@ -85,7 +96,12 @@ struct NodeStats {
   std::uint64_t sessions_live = 0, sessions_prepared = 0, sessions_frozen = 0,
                 sessions_retained = 0;
   std::uint64_t staged_bytes = 0;  // rows waiting in host memory
+  // KV in the engine's cache by what it is for, and what is kept to write tokens again.
+  std::uint64_t kv_live_bytes = 0, kv_prepared_bytes = 0, kv_kept_bytes = 0, log_bytes = 0;
   std::uint64_t free_slots = 0;
+  std::uint64_t moves_ordered = 0, moves_completed = 0, moves_failed = 0;
+  std::uint64_t opens_refused = 0;  // requests: no slot, no place, a tenant's limit, draining
+  std::uint64_t preparations_refused = 0;  // of others
 };
 
 class Node : public PeerEvents {
@@ -137,6 +153,23 @@ class Node : public PeerEvents {
   std::vector<wire::HeldAttempt> held_from(const NodeId& peer) const override;
 
   // --- operator ---
+  // Moves a session that is served here to a peer. While a move runs the same order is answered
+  // with its report, and nothing begins anew. Errors, all without any effect: kNotFound (no such
+  // session), kInvalidArgument (the target is this gNB or no peer), kNotOwner, kAlreadyExists
+  // (another move or a handover is under way), kIncompatible, kUnreachable (the target's link is
+  // down), kResourceExhausted (the target refused within the last second), kOutOfOrder (the session
+  // cannot move now, or its client cannot follow it).
+  Result<MoveReport> move(const MoveOrder& order);
+  // One that runs, or of those that ended last (max_handover_reports).
+  std::optional<MoveReport> moved(const std::string& id) const;
+  // From now on nothing new is taken: requests and preparations are refused, preparations that run
+  // here go back to their sources. Sessions are moved to `to`, a few at a time, or may end here.
+  // Again: changes `to`. kInvalidArgument when that is no peer.
+  Status drain(const NodeId& to);
+  DrainStatus drain_status() const;
+  // The end of waiting: UEs that can resume are sent to `to`, or anywhere; others get an error. How
+  // many sessions lost their stream so.
+  std::uint32_t cut_off();
   std::vector<SessionInfo> sessions() const;
   const std::vector<HandoverReport>& handovers() const;    // newest last, bounded
   const std::vector<DepartureReport>& departures() const;  // likewise

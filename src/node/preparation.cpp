@@ -124,6 +124,7 @@ void Node::Impl::merge(Session& s, const wire::SessionSnapshot& snapshot, sessio
 
 void Node::Impl::handle(const NodeId& peer, wire::HandoverRequest& m) {
   const auto refuse = [&](wire::Cause cause, std::string why) {
+    ++stats_.preparations_refused;
     ports.peers->send(
         peer, wire::HandoverPreparationFailure{m.session, m.attempt, cause, std::move(why)});
   };
@@ -151,6 +152,14 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverRequest& m) {
     return;
   }
   Session* s = find(m.session);
+  if (takes_nothing(s)) {
+    refuse(wire::Cause::kDraining, "this gNB is being drained");
+    return;
+  }
+  if (!m.plan.relay && staged_bytes_ >= config.max_staged_bytes) {
+    refuse(wire::Cause::kNoResources, "max_staged_bytes: received KV fills it");
+    return;
+  }
   if (s != nullptr) {
     if (s->role == Role::kRelaying && s->elsewhere == peer) {
       refuse(wire::Cause::kNoResources, "session: this gNB relays it already");

@@ -107,6 +107,12 @@ Status Node::Impl::on_handover(const mobility::HandoverEvent& event) {
         if (!leaves && s->role != Role::kServing) s->arriving->ran_execution.set(now);
         if (!leaves || s->role != Role::kServing || s->relay_to) break;
         s->leaving->ran_execution.set(now);
+        if (s->move && s->move->report.target != target) {
+          end_move(*s, MoveState::kFailed, "the radio hands over to " + target.value);
+        } else if (s->move) {
+          s->move->report.state = MoveState::kExecuting;
+          s->move->latest.cancel();
+        }
         s->executing = target;
         s->writing = false;
         s->plan_again.cancel();
@@ -129,6 +135,9 @@ Status Node::Impl::on_handover(const mobility::HandoverEvent& event) {
       case Phase::kReestablished:
         if (event.phase == Phase::kReestablished && leaves) break;
         if (s->role != Role::kServing || s->holder != config.name) break;
+        if (s->move && s->executing) {
+          end_move(*s, MoveState::kFailed, "the radio keeps the UE here");
+        }
         s->executing.reset();
         if (s->leaving) s->leaving->ran_execution = s->leaving->ran_completed = {};
         s->writing = true;
@@ -161,6 +170,7 @@ void Node::Impl::stop_for_claim(Session& s) {
 }
 
 const Forecast* Node::Impl::forecast_of(const Session& s) const {
+  if (prepares_move(s)) return &s.move->forecast;
   if (s.ue == nullptr || !s.ue->forecast) return nullptr;
   const Forecast& forecast = *s.ue->forecast;
   return ports.clock->now() <= forecast.valid_until ? &forecast : nullptr;

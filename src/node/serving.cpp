@@ -25,6 +25,22 @@ engine::SamplingParams sampling_of(const wire::SessionParams& params) {
   return s;
 }
 
+// Refused early, so that nobody waits for what will not come.
+Status Node::Impl::has_place(const OpenRequest& request) const {
+  if (draining_) {
+    return fail(Errc::kResourceExhausted, "this gNB is being drained: it takes no new sessions");
+  }
+  if (config.max_sessions_tenant == 0) return {};
+  std::uint32_t live = 0;
+  for (const auto& [slot, s] : by_slot_) {
+    const bool here = s->role == Role::kServing || s->role == Role::kArriving;
+    if (here && s->params.tenant == request.params.tenant) ++live;
+  }
+  if (live < config.max_sessions_tenant) return {};
+  return fail(Errc::kRateLimited, "all " + std::to_string(config.max_sessions_tenant) +
+                                      " sessions that one tenant may have are in use");
+}
+
 Status Node::Impl::open(OpenRequest request, StreamId stream) {
   const auto& info = ports.engine->info();
   if (request.prompt.empty()) return fail(Errc::kInvalidArgument, "prompt: it has no tokens");
@@ -38,13 +54,19 @@ Status Node::Impl::open(OpenRequest request, StreamId stream) {
     return fail(Errc::kInvalidArgument, "max_tokens: must be at least 1");
   if (find(request.session) != nullptr)
     return fail(Errc::kAlreadyExists, "session: that id is taken");
+  if (auto place = has_place(request); !place) {
+    ++stats_.opens_refused;
+    return place;
+  }
   if (!room_for_session()) {
+    ++stats_.opens_refused;
     return fail(Errc::kResourceExhausted,
                 "sessions: all " + std::to_string(config.max_sessions) + " places are taken");
   }
   session::TokenLog log(std::move(request.prompt));
   Session& s = emplace(request.session, std::move(request.params), std::move(log));
   if (auto reserved = ensure_slot(s, s.log.size() + s.params.max_tokens); !reserved) {
+    ++stats_.opens_refused;
     erase(s);
     return reserved;
   }
@@ -194,6 +216,7 @@ void Node::Impl::sampled(Session& s, const engine::Sampled& token) {
   pump_stream(s);
   if (s.report) close_report(s);
   if (s.outgoing) s.outgoing->on_front(s.front);
+  move_on(s);
 }
 
 // Everybody who follows this session's ids learns the new ones.
@@ -258,6 +281,7 @@ void Node::Impl::pump_stream(Session& s) {
 void Node::Impl::finish_session(Session& s, wire::FinishReason reason) {
   s.finish = reason;
   ++stats_.sessions_finished;
+  end_move(s, MoveState::kFailed, "the session ended");
   const bool claimed =
       s.outgoing && s.outgoing->state() == session::SourceHandover::State::kClaimed;
   tell_tokens(s);
@@ -282,6 +306,7 @@ void Node::Impl::finish_session(Session& s, wire::FinishReason reason) {
 
 void Node::Impl::fail_session(Session& s, const Error& error) {
   ++stats_.sessions_failed;
+  end_move(s, MoveState::kFailed, error.describe());
   if (s.stream) {
     const StreamId stream = *s.stream;
     by_stream_.erase(stream);
@@ -326,6 +351,7 @@ void Node::Impl::on_failed(engine::SlotId slot, const Error& error) {
 
 // Own KV is gone; the session is computed anew here from its tokens.
 void Node::Impl::rebuild(Session& s) {
+  end_move(s, MoveState::kFailed, "the engine failed");
   cancel_outgoing(s, wire::Cause::kEngineFailed);
   s.outgoing.reset();
   s.incoming.reset();

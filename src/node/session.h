@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "engine/engine.h"
 #include "mobility/predictor.h"
+#include "node/move.h"
 #include "node/ports.h"
 #include "node/report.h"
 #include "session/source_handover.h"
@@ -81,6 +82,15 @@ struct BackFill {
   TimePoint attached_at{};           // of the UE
   Epoch epoch;                       // of the report
   std::uint64_t refused_before = 0;  // blocks that were counted already
+};
+
+// An operator's order to move the session, while it runs. Until the UE is told to go it counts as a
+// prediction.
+struct Move {
+  explicit Move(Clock& clock) : latest(clock) {}
+  MoveReport report;
+  Forecast forecast;
+  Timer latest;  // then the UE is told, or the target never answered
 };
 
 struct Session {
@@ -149,7 +159,8 @@ struct Session {
   std::unique_ptr<session::TargetHandover> incoming;
   TokenPosition agreed_counted = 0, differed_counted = 0;  // of `incoming`, in NodeStats
   BootId incoming_boot;                                    // of the source, at the request
-  std::optional<NodeId> executing;  // RAN execution towards that gNB is under way
+  std::optional<NodeId> executing;  // RAN execution (or an order) towards that gNB is under way
+  std::unique_ptr<Move> move;       // an operator's
   std::optional<NodeId> relay_to;   // owner: the UE is at that node, which relays
   NodeId elsewhere;                 // where the session is or went, as far as known; may be empty
   int hops = 0;                     // Moved answers followed for the present claim

@@ -73,6 +73,7 @@ bool Node::Impl::room_for_session() {
 }
 
 void Node::Impl::erase(Session& s) {
+  end_move(s, MoveState::kFailed, "the session is not known here any more");
   drop_stream(s, s.elsewhere);
   release_slot(s);
   if (s.ue != nullptr) std::erase(s.ue->sessions, &s);
@@ -134,6 +135,7 @@ void Node::Impl::become_mirror(Session& s) {
 }
 
 void Node::Impl::become_moved(Session& s, const NodeId& where) {
+  end_move(s, MoveState::kFailed, "the session left this gNB otherwise");
   close_departure(s);
   s.arriving.reset();
   release_slot(s);
@@ -210,6 +212,7 @@ Status Node::Impl::stop(const SessionId& id, const std::string& token, const Nod
 // Each node ends its own record as it passes the stop on, so tombstones in a circle end it too.
 void Node::Impl::end_everywhere(Session& s) {
   if (s.role == Role::kFinished) return;
+  end_move(s, MoveState::kFailed, "the session was stopped");
   if (s.role == Role::kServing) {
     finish_session(s, wire::FinishReason::kCancelled);
     return;

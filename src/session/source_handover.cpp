@@ -188,6 +188,10 @@ TokenPosition SourceHandover::covered() const {
   return all.total();
 }
 
+bool SourceHandover::caught_up() const {
+  return state_ == State::kPreparing && front_ < covered() + setup_.geometry.block_tokens;
+}
+
 void SourceHandover::pump() {
   if (!may_send()) return;
   if (!port_.gives_turns()) {

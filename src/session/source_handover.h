@@ -98,6 +98,8 @@ class SourceHandover {
   // Of the positions with KV here, those that the target has or that are on the way to it.
   TokenPosition covered() const;
   TokenPosition front() const { return front_; }
+  // The target prepares, and lacks less than a block of the KV that is here.
+  bool caught_up() const;
 
   // The UE is at the target under `epoch`. True: the owner must pause the engine and then call
   // on_paused; false: it is synchronized already, and the status was sent again.

@@ -20,6 +20,9 @@ class TextPieces {
     const std::uint32_t begin = index == 0 ? 0 : ends_[index - 1];
     return all_.substr(begin, ends_[index] - begin);
   }
+  std::uint64_t memory_bytes() const {
+    return all_.capacity() + ends_.capacity() * sizeof(std::uint32_t);
+  }
 
  private:
   std::string all_;

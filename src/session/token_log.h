@@ -48,6 +48,10 @@ class TokenLog {
   void truncate(TokenPosition end);
   // Gives back memory that was set aside for more ids.
   void shrink();
+  // What it occupies, spare room included.
+  std::uint64_t memory_bytes() const {
+    return ids_.capacity() * sizeof(TokenId) + hashes_.capacity() * sizeof(std::uint64_t);
+  }
 
   // Whose engine sampled generated index `index` < generated().
   const NodeId& by(TokenIndex index) const;

@@ -113,7 +113,7 @@ TokenId prompt_token(std::uint64_t seed, TokenPosition position) {
 
 // --- the port ---
 
-Engine::Engine(VirtualClock& clock, const EngineModel& model,
+Engine::Engine(Clock& clock, const EngineModel& model,
                std::function<SampleObserver*(std::uint64_t)> observe)
     : impl_(std::make_unique<Impl>(clock, model, std::move(observe))) {}
 Engine::~Engine() = default;

@@ -12,7 +12,6 @@
 #include "base/clock.h"
 #include "engine/engine.h"
 #include "sim/engine_model.h"
-#include "sim/virtual_clock.h"
 
 namespace pallas::sim {
 
@@ -43,7 +42,7 @@ class Engine : public engine::Engine {
 
   // `model` has passed check(). `observe` names who listens to a session's tokens, by its seed; it
   // may be empty and may return null.
-  Engine(VirtualClock& clock, const EngineModel& model,
+  Engine(Clock& clock, const EngineModel& model,
          std::function<SampleObserver*(std::uint64_t seed)> observe = {});
   ~Engine() override;
 

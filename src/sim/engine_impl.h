@@ -68,7 +68,7 @@ engine::EngineInfo info_of(const EngineModel& model);
 
 class Engine::Impl {
  public:
-  Impl(VirtualClock& clock, const EngineModel& model,
+  Impl(Clock& clock, const EngineModel& model,
        std::function<SampleObserver*(std::uint64_t)> observe)
       : clock_(clock), model_(model), info_(info_of(model)), observe_(std::move(observe)) {}
   ~Impl() { clock_.cancel(timer_); }
@@ -126,7 +126,7 @@ class Engine::Impl {
   void finish_chunk(Duration span);
   void wait_for_due();
 
-  VirtualClock& clock_;
+  Clock& clock_;
   EngineModel model_;
   engine::EngineInfo info_;
   std::function<SampleObserver*(std::uint64_t)> observe_;

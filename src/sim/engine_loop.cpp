@@ -94,7 +94,7 @@ void Engine::Impl::wake() {
 
 void Engine::Impl::arm(TimePoint when) {
   clock_.cancel(timer_);
-  timer_ = clock_.schedule(when, [this] {
+  timer_ = clock_.at(when, [this] {
     timer_ = 0;
     if (phase_ == Phase::kNone) {
       turn();

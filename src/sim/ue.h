@@ -58,6 +58,7 @@ class Ue : public SampleObserver {
   int keep_alives = 0;
   NodeId announced;
   bool closed = false;    // the stream ended because the session goes on elsewhere
+  NodeId closed_for;      // there, as the gNB said
   std::vector<int> path;  // gNBs attached to, in order
 
   TokenIndex received() const { return received_; }

@@ -81,9 +81,10 @@ class WorldUes : public node::UeLink {
   void keep_alive(node::StreamId stream) override {
     if (Ue* ue = world_.ue_of_stream(stream)) ++ue->keep_alives;
   }
-  void close(node::StreamId stream, const NodeId&) override {
-    later(stream, [](Ue& ue) {
+  void close(node::StreamId stream, const NodeId& next) override {
+    later(stream, [next](Ue& ue) {
       ue.closed = true;
+      ue.closed_for = next;
       ue.stream = {};
     });
   }

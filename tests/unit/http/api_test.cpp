@@ -481,6 +481,155 @@ TEST_F(ApiTest, before_the_node_is_there_everything_waits) {
   EXPECT_EQ(status(), 200);
 }
 
+TEST_F(ApiTest, a_move_is_taken_with_an_id_and_shown_by_it) {
+  send("POST", "/v1/sessions/" + kSession + "/move", R"({"target":"gnb-b"})");
+  EXPECT_EQ(status(), 202);
+  EXPECT_TRUE(body_has("\"id\":\"" + kSession + ".m1\""));
+  EXPECT_TRUE(body_has("\"state\":\"preparing\""));
+  ASSERT_EQ(answer.response->headers.size(), 1u);
+  EXPECT_EQ(answer.response->headers[0].second, "/v1/handovers/" + kSession + ".m1");
+  ASSERT_EQ(backend.moves.size(), 1u);
+  EXPECT_EQ(backend.moves[0].target, NodeId("gnb-b"));
+  EXPECT_FALSE(backend.moves[0].dry_run);
+
+  node::MoveReport ran;
+  ran.id = kSession + ".m1";
+  ran.state = node::MoveState::kFailed;
+  ran.reason = "gnb-b refuses: no_resources";
+  ran.ordered_at = TimePoint(std::chrono::seconds(5));
+  ran.ended_at = TimePoint(std::chrono::milliseconds(5250));
+  ran.phases.request_sent.set(TimePoint(std::chrono::milliseconds(5001)));
+  backend.ran_move = ran;
+  send("GET", "/v1/handovers/" + ran.id);
+  EXPECT_EQ(status(), 200);
+  EXPECT_TRUE(body_has("\"state\":\"failed\",\"reason\":\"gnb-b refuses: no_resources\""));
+  EXPECT_TRUE(body_has("\"ended_ms\":250"));
+  EXPECT_TRUE(body_has("\"request_sent_ms\":1"));
+  send("GET", "/v1/handovers/" + kSession + ".m2");
+  EXPECT_EQ(status(), 404);
+}
+
+TEST_F(ApiTest, a_dry_run_of_a_move_is_an_answer_and_no_order) {
+  send("POST", "/v1/sessions/" + kSession + "/move", R"({"target":"gnb-b","dry_run":true})");
+  EXPECT_EQ(status(), 200);
+  EXPECT_TRUE(body_has("\"id\":null"));
+  EXPECT_TRUE(body_has("\"state\":\"planned\""));
+  EXPECT_TRUE(body_has("\"bytes\":4096"));
+  EXPECT_TRUE(answer.response->headers.empty());
+  EXPECT_TRUE(backend.moves[0].dry_run);
+}
+
+TEST_F(ApiTest, a_move_that_cannot_be_is_refused_with_its_reason) {
+  for (const char* body :
+       {"", "{}", R"({"target":7})", R"({"target":""})", R"({"target":"gnb-b","dry_run":1})"}) {
+    send("POST", "/v1/sessions/" + kSession + "/move", body);
+    EXPECT_EQ(status(), 400) << body;
+  }
+  send("POST", "/v1/sessions/short/move", R"({"target":"gnb-b"})");
+  EXPECT_EQ(status(), 404);
+  EXPECT_TRUE(backend.moves.empty());
+  for (const auto& [code, expected] : {std::pair{Errc::kNotFound, 404},
+                                       {Errc::kNotOwner, 409},
+                                       {Errc::kAlreadyExists, 409},
+                                       {Errc::kOutOfOrder, 409},
+                                       {Errc::kUnreachable, 409},
+                                       {Errc::kIncompatible, 409},
+                                       {Errc::kInvalidArgument, 400},
+                                       {Errc::kResourceExhausted, 503}}) {
+    backend.move_error = {code, "target: why"};
+    send("POST", "/v1/sessions/" + kSession + "/move", R"({"target":"gnb-b"})");
+    EXPECT_EQ(status(), expected) << to_string(code);
+    EXPECT_TRUE(body_has("target: why"));
+  }
+}
+
+TEST_F(ApiTest, reports_are_found_by_the_id_of_their_handover) {
+  node::HandoverReport report;
+  report.id = kSession + ":2";
+  report.scheme = "two-front";
+  backend.reports.push_back(report);
+  node::DepartureReport departure;
+  departure.id = kSession + ":3";
+  backend.departure_list.push_back(departure);
+  send("GET", "/v1/handovers/" + kSession + ":2");
+  EXPECT_EQ(status(), 200);
+  EXPECT_TRUE(body_has("\"state\":\"completed\""));
+  EXPECT_TRUE(body_has("\"departure\":null"));
+  send("GET", "/v1/handovers/" + kSession + ":3");
+  EXPECT_TRUE(body_has("\"arrival\":null"));
+  send("GET", "/v1/handovers/" + kSession + ":4");
+  EXPECT_EQ(status(), 404);
+}
+
+TEST_F(ApiTest, draining_is_ordered_with_a_peer_and_a_limit_and_can_be_watched) {
+  send("POST", "/v1/drain");
+  EXPECT_EQ(status(), 501);  // a program that does not
+  std::vector<DrainOrder> orders;
+  Status begun;
+  api.set_drain({[&](const DrainOrder& order) {
+                   orders.push_back(order);
+                   return begun;
+                 },
+                 [] { return std::optional<Duration>(std::chrono::seconds(4)); }});
+  send("POST", "/v1/drain", R"({"to":"gnb-b","limit_s":4.5})");
+  EXPECT_EQ(status(), 202);
+  ASSERT_EQ(orders.size(), 1u);
+  EXPECT_EQ(orders[0].to, NodeId("gnb-b"));
+  EXPECT_EQ(orders[0].limit, Duration(std::chrono::milliseconds(4500)));
+  send("POST", "/v1/drain");
+  EXPECT_EQ(status(), 202);
+  EXPECT_EQ(orders[1].to, NodeId());
+  EXPECT_FALSE(orders[1].limit);
+  for (const char* body : {R"({"limit_s":-1})", R"({"to":3})", "[]"}) {
+    send("POST", "/v1/drain", body);
+    EXPECT_EQ(status(), 400) << body;
+  }
+  begun = fail(Errc::kInvalidArgument, "to: 'x' is no peer of this gNB");
+  send("POST", "/v1/drain", R"({"to":"x"})");
+  EXPECT_EQ(status(), 400);
+  backend.drain_state.draining = true;
+  backend.drain_state.serving = 2;
+  backend.drain_state.leaving = 1;
+  backend.drain_state.moved = 7;
+  send("GET", "/v1/drain");
+  EXPECT_EQ(status(), 200);
+  EXPECT_TRUE(body_has("\"left\":3"));
+  EXPECT_TRUE(body_has("\"moved\":7"));
+  EXPECT_TRUE(body_has("\"ends_in_s\":4"));
+}
+
+TEST_F(ApiTest, a_drained_gnb_refuses_requests_with_a_reason_and_a_time) {
+  backend.is_ready = false;
+  send("POST", "/v1/chat/completions", kChatBody);
+  EXPECT_EQ(status(), 503);
+  EXPECT_TRUE(body_has("\"code\":\"draining\""));
+  EXPECT_EQ(answer.response->headers[0], (std::pair<std::string, std::string>("Retry-After", "1")));
+  EXPECT_TRUE(backend.opened.empty());
+  send("GET", "/health");
+  EXPECT_EQ(status(), 503);
+}
+
+TEST_F(ApiTest, orders_are_operators_business) {
+  const std::string move = "/v1/sessions/" + kSession + "/move";
+  for (const auto& [method, path] : {std::pair<std::string, std::string>{"POST", move},
+                                     {"POST", "/v1/drain"},
+                                     {"GET", "/v1/drain"},
+                                     {"GET", "/v1/handovers/x"}}) {
+    answer = KeptAnswer();
+    const HttpRequest request{method, path, "", {}, R"({"target":"gnb-b"})"};
+    api.handle(request, answer, Audience::kClients);
+    EXPECT_EQ(status(), 404) << path;
+  }
+  EXPECT_TRUE(backend.moves.empty());
+}
+
+TEST_F(ApiTest, a_tenant_above_its_share_is_told_to_come_again) {
+  backend.open_error = {Errc::kRateLimited, "all 2 sessions that one tenant may have are in use"};
+  send("POST", "/v1/chat/completions", kChatBody);
+  EXPECT_EQ(status(), 429);
+  EXPECT_EQ(answer.response->headers[0], (std::pair<std::string, std::string>("Retry-After", "1")));
+}
+
 TEST_F(ApiTest, a_ue_name_must_be_a_name) {
   EXPECT_FALSE(
       send("POST", "/v1/chat/completions", kChatBody, {{"Pallas-UE", std::string(200, 'u')}}));

@@ -106,6 +106,23 @@ class FakeBackend : public Backend {
   const std::vector<node::DepartureReport>& departures() const override { return departure_list; }
   node::NodeStats stats() const override { return node_stats; }
   bool ready() const override { return is_ready; }
+  Result<node::MoveReport> move(const node::MoveOrder& order) override {
+    moves.push_back(order);
+    if (move_error.code != Errc::kInternal) return tl::unexpected(move_error);
+    node::MoveReport report;
+    report.id = order.dry_run ? "" : order.session.value + ".m1";
+    report.session = order.session;
+    report.source = config_.name;
+    report.target = order.target;
+    report.state = order.dry_run ? node::MoveState::kPlanned : node::MoveState::kPreparing;
+    report.scheme = "two-front";
+    report.bytes = 4096;
+    return report;
+  }
+  std::optional<node::MoveReport> moved(const std::string& id) const override {
+    return ran_move && ran_move->id == id ? ran_move : std::nullopt;
+  }
+  node::DrainStatus drain_status() const override { return drain_state; }
 
   struct Opened {
     node::OpenRequest request;
@@ -132,7 +149,10 @@ class FakeBackend : public Backend {
   bool is_ready = true;
   std::function<void(node::StreamId)> on_open;  // runs within open() and attach()
   std::optional<wire::SessionSnapshot> known;   // what describe() knows besides what was opened
-  Error open_error, attach_error, stop_error, ran_error;  // kInternal: none
+  std::vector<node::MoveOrder> moves;
+  std::optional<node::MoveReport> ran_move;
+  node::DrainStatus drain_state;
+  Error open_error, attach_error, stop_error, ran_error, move_error;  // kInternal: none
 
  private:
   Status ran_answer() const {

@@ -5,10 +5,12 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/write.hpp>
 #include <memory>
+#include <vector>
 
 #include "fakes.h"
 #include "virtual_clock.h"
@@ -386,6 +388,27 @@ TEST_F(ServerTest, connections_above_the_limit_are_told_so) {
   settle();
   auto fourth = connect();
   EXPECT_TRUE(ask(*fourth, get("/v1/models"), "\"tiny\""));
+}
+
+TEST_F(ServerTest, each_of_many_connections_above_the_limit_gets_its_503_and_no_reset) {
+  start([](ServerOptions& options) { options.max_connections = 1; });
+  auto first = connect();
+  ASSERT_TRUE(ask(*first, get("/v1/models"), "\"tiny\""));
+  std::vector<std::unique_ptr<Client>> crowd;
+  for (int i = 0; i < 400; ++i) {
+    crowd.push_back(connect());
+    crowd.back()->send(get("/v1/models"));
+  }
+  const auto told = [&] {
+    clock.run_for(std::chrono::milliseconds(20));
+    return std::all_of(crowd.begin(), crowd.end(), [](const auto& c) { return c->ended(); });
+  };
+  ASSERT_TRUE(until(told));
+  for (const auto& client : crowd) {
+    EXPECT_TRUE(client->text().starts_with("HTTP/1.1 503 "));
+    EXPECT_TRUE(client->has("Retry-After: "));
+  }
+  EXPECT_TRUE(ask(*first, get("/v1/models"), "\"tiny\""));
 }
 
 TEST_F(ServerTest, a_port_in_use_is_named) {
