@@ -33,6 +33,7 @@ struct GnbConfig {
   // PEM files; all three or none. With them peer links are under TLS 1.3.
   std::string peer_cert, peer_key, peer_ca;
   bool insecure_peers = false;  // without them, peers may be on other addresses than loopback
+  std::uint32_t wire_minor = wire::kMinorVersion;  // as of which it speaks to its peers
 
   // PEM files, both or none. With them http_listen and operator_listen are under TLS 1.3.
   std::string api_cert, api_key;

@@ -9,7 +9,7 @@
 
 #include "gnb_config.h"
 #include "plan/scheme.h"
-#include "wire/messages.h"
+#include "wire/version.h"
 
 namespace pallas::app {
 namespace {
@@ -248,6 +248,10 @@ Status check(const GnbConfig& config) {
   }
   for (const auto& part : {check_addresses, check_cells, check_engine, check_planning, check_log}) {
     if (auto status = part(config); !status) return status;
+  }
+  if (config.wire_minor < wire::kOldestMinorVersion || config.wire_minor > wire::kMinorVersion) {
+    return wrong("wire_minor", "must be " + std::to_string(wire::kOldestMinorVersion) + " or " +
+                                   std::to_string(wire::kMinorVersion));
   }
   return {};
 }

@@ -180,6 +180,7 @@ Result<net::PeerLinksConfig> links_config(const GnbConfig& config, BootId boot,
   links.boot = boot;
   links.compatibility = std::move(compatibility);
   links.holes = engine.capabilities.holes;
+  links.minor = config.wire_minor;
   links.listen_address = numeric(listen->host);
   links.listen_port = listen->port;
   links.dead_after = config.peer_dead_after;

@@ -241,6 +241,10 @@ std::vector<Setting> make_settings() {
       setting("peer_key", "PEM file: its key", PALLAS_FIELD(peer_key)),
       setting("peer_ca", "PEM file: the authorities that sign the peers' certificates",
               PALLAS_FIELD(peer_ca)),
+      setting(
+          "wire_minor",
+          "Minor version of the protocol that it speaks to its peers: its own or the one before",
+          PALLAS_FIELD(wire_minor)),
       setting("insecure_peers", "Peers may be on other addresses than loopback without TLS",
               PALLAS_FIELD(insecure_peers)),
       setting("engine", "llama; fake: made-up text at a model's pace; simulated: ids alone",

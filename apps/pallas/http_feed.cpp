@@ -8,6 +8,8 @@ namespace {
 constexpr const char* kPositions = "/v1/positions";
 constexpr const char* kPredictions = "/v1/predictions";
 constexpr const char* kHandovers = "/v1/handovers";
+constexpr int kTries = 3;  // of a handover's event
+constexpr int kStaleNumber = 409;
 
 }  // namespace
 
@@ -75,19 +77,23 @@ void HttpFeed::next(Queue& queue) {
   auto entry = std::move(queue.waiting.front());
   queue.waiting.pop_front();
   queue.busy = true;
-  queue.client->fetch(queue.at, {"POST", entry.path, {}, std::move(entry.body)},
-                      [this, &queue, path = entry.path](Result<ue::HttpReply> answer) {
-                        queue.busy = false;
-                        if (!answer || answer->status / 100 != 2) {
-                          if (failures_.count++ == 0) {
-                            failures_.first = std::string(path) + " at " + queue.who + ": " +
-                                              (answer ? "HTTP " + std::to_string(answer->status) +
-                                                            " " + answer->body
-                                                      : answer.error().message);
-                          }
-                        }
-                        next(queue);
-                      });
+  const ue::HttpRequest request{"POST", entry.path, {}, entry.body};
+  queue.client->fetch(queue.at, request, [this, &queue, entry](Result<ue::HttpReply> answer) {
+    queue.busy = false;
+    // That a UE has left stays true. Should it have been heard before, its number shows that.
+    const bool again = !answer && !entry.newest_only && entry.tries + 1 < kTries;
+    const bool heard = answer && (answer->status / 100 == 2 ||
+                                  (entry.tries > 0 && answer->status == kStaleNumber));
+    if (again) {
+      queue.waiting.push_front(entry);
+      ++queue.waiting.front().tries;
+    } else if (!heard && failures_.count++ == 0) {
+      failures_.first = std::string(entry.path) + " at " + queue.who + ": " +
+                        (answer ? "HTTP " + std::to_string(answer->status) + " " + answer->body
+                                : answer.error().message);
+    }
+    next(queue);
+  });
 }
 
 void HttpFeed::position(const NodeId& gnb, const mobility::PositionReport& report) {

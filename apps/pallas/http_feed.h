@@ -42,6 +42,7 @@ class HttpFeed : public RanFeed {
       const char* path;
       std::string body;
       bool newest_only;
+      int tries = 0;
     };
     std::string who;
     ue::Address at;

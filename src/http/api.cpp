@@ -158,6 +158,15 @@ std::string Api::node_token(std::string_view tenant, const std::string& shown) c
   return options_.keys && !shown.empty() ? bind_token(tenant, shown) : shown;
 }
 
+bool Api::may_open(const Call& call, std::optional<wire::SessionSnapshot>& known) const {
+  if (!is_token(call.shown_token) || !is_session_id(call.captured)) return false;
+  if (auto found = backend_->describe(SessionId(call.captured), call.token)) {
+    known = std::move(*found);
+    return true;
+  }
+  return session_of(call.token) == call.captured;
+}
+
 std::optional<ApiError> Api::admit(const Route& route, Call& call) const {
   const bool by_operator =
       route.audience != Audience::kClients && is_operator(call.request, call.audience);
@@ -212,6 +221,7 @@ Api::Answer Api::generate(const Call& call, Endpoint endpoint) {
   open.resumable = parsed->stream && wants_resume(call.request);
   const auto shown = open.params;  // what the client is told
   open.params.resume_token = node_token(call.tenant, shown.resume_token);
+  open.session = SessionId(session_of(open.params.resume_token));
   if (options_.keys) open.params.tenant = call.tenant;
   const auto params = open.params;
   const auto session = open.session;
@@ -278,13 +288,11 @@ ApiError Api::session_error(const Error& error, const SessionId& session,
 }
 
 Api::Answer Api::attach(const Call& call) {
-  if (!is_token(call.shown_token) || !is_session_id(call.captured)) {
-    return refuse(call, no_such_session());
-  }
+  std::optional<wire::SessionSnapshot> known;
+  if (!may_open(call, known)) return refuse(call, no_such_session());
   auto ue = ue_of(call.request);
   if (!ue) return refuse(call, ue.error());
   const SessionId session(call.captured);
-  const auto known = backend_->describe(session, call.token);
   auto parsed = parse_attach(call.request.body, session, call.token, backend_->compatibility(),
                              parser_context(), known ? &*known : nullptr);
   if (!parsed) return refuse(call, parsed.error());
@@ -296,9 +304,8 @@ Api::Answer Api::attach(const Call& call) {
 }
 
 Api::Answer Api::events(const Call& call) {
-  if (!is_token(call.shown_token) || !is_session_id(call.captured)) {
-    return refuse(call, no_such_session());
-  }
+  std::optional<wire::SessionSnapshot> known;
+  if (!may_open(call, known)) return refuse(call, no_such_session());
   node::AttachRequest attach;
   attach.session = SessionId(call.captured);
   attach.resume_token = call.token;
@@ -320,9 +327,7 @@ Api::Answer Api::events(const Call& call) {
                            "invalid_value", std::nullopt});
     }
   } else {
-    if (last == Epoch()) {
-      if (const auto known = backend_->describe(attach.session, call.token)) last = known->epoch;
-    }
+    if (last == Epoch() && known) last = known->epoch;
     attach.epoch = Epoch(last.value + 1);
   }
   if (attach.epoch.value > std::uint64_t{INT64_MAX}) {
@@ -387,6 +392,8 @@ Api::Answer Api::stop(const Call& call) {
   if (call.shown_token.empty() && !is_operator(call.request, call.audience)) {
     return refuse(call, unauthorized("Give the session's Pallas-Resume-Token."));
   }
+  std::optional<wire::SessionSnapshot> known;
+  if (!call.shown_token.empty() && !may_open(call, known)) return refuse(call, no_such_session());
   std::string last_node(call.request.header("Pallas-Last-Node").value_or(""));
   if (last_node.empty()) last_node = call.request.parameter("last_node").value_or("");
   if (last_node.size() > wire::kMaxNameBytes) {

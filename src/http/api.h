@@ -129,6 +129,9 @@ class Api {
   // Finds out who calls; an answer when that may not be.
   std::optional<ApiError> admit(const Route& route, Call& call) const;
   std::string node_token(std::string_view tenant, const std::string& shown) const;
+  // What is known here of the session that the path names, if the token opens it. False when it
+  // does not open any session of that name, here or elsewhere.
+  bool may_open(const Call& call, std::optional<wire::SessionSnapshot>& known) const;
   ParserContext parser_context() const;
   Answer refuse(const Call& call, const ApiError& error);
   template <class Event>

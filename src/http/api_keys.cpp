@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t kMinKey = 16, kMaxKey = 256, kMaxTenant = wire::kMaxNameBytes;
 constexpr std::string_view kDigestMark = "sha256:";
 constexpr std::size_t kDigestDigits = 64;
+constexpr std::size_t kSessionBytes = 16;
 
 Failure wrong_line(std::size_t number, const std::string& why) {
   return fail(Errc::kInvalidConfig, "line " + std::to_string(number) + " " + why);
@@ -109,6 +110,11 @@ std::string bind_token(std::string_view tenant, std::string_view token) {
   // The length keeps "ab" + "c" and "a" + "bc" apart.
   return tls::to_hex(
       tls::sha256(std::to_string(tenant.size()) + ":" + std::string(tenant) + std::string(token)));
+}
+
+std::string session_of(std::string_view token) {
+  const std::string digest = tls::sha256("pallas-session:" + std::string(token));
+  return tls::to_hex(std::string_view(digest).substr(0, kSessionBytes));
 }
 
 }  // namespace pallas::http

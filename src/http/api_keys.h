@@ -36,4 +36,9 @@ std::optional<std::string_view> bearer_key(std::string_view header);
 // tenant's token has one that fits nowhere.
 std::string bind_token(std::string_view tenant, std::string_view token);
 
+// The id of the session that `token` opens, `token` being what a node keeps: 128 bits of its
+// SHA-256. So any gNB can tell whether a token fits an id, even of a session that it never heard
+// of, and nobody can take the place of another's session where that has not come yet.
+std::string session_of(std::string_view token);
+
 }  // namespace pallas::http

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <limits>
 
+#include "http/api_keys.h"
 #include "http/request_fields.h"
 
 namespace pallas::http {
@@ -377,7 +378,6 @@ Parsed<ParsedRequest> parse_request(Endpoint endpoint, std::string_view body,
 
   ParsedRequest out;
   out.stream = fields->stream;
-  out.open.session = SessionId(hex_128(context.random));
   out.open.prompt = std::move(fields->prompt);
   auto& params = out.open.params;
   params = std::move(fields->params);
@@ -387,6 +387,7 @@ Parsed<ParsedRequest> parse_request(Endpoint endpoint, std::string_view body,
       (endpoint == Endpoint::kChat ? "chatcmpl-" : "cmpl-") + hex_128(context.random);
   params.created_unix_s = context.now_unix_s;
   params.resume_token = hex_128(context.random);
+  out.open.session = SessionId(session_of(params.resume_token));
   return out;
 }
 

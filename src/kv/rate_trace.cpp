@@ -9,6 +9,9 @@ namespace pallas::kv {
 namespace {
 
 constexpr std::size_t kMaxLines = 10'000'000;
+constexpr double kMaxMs = 3.2e10;  // a year
+constexpr double kMaxMbps = 1e9;   // whatever is faster is a mistake, and sums must stay finite
+constexpr double kNever = 3.15e9;  // a century: Duration holds three
 
 std::string_view trim(std::string_view text) {
   const auto blank = [](char c) { return c == ' ' || c == '\t' || c == '\r'; };
@@ -23,6 +26,10 @@ std::optional<double> number(std::string_view text) {
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return {};
   return value;
+}
+
+bool is_rate(const std::optional<double>& mbps) {
+  return mbps && *mbps >= 0 && *mbps <= kMaxMbps;
 }
 
 // The comma-separated field of that place; none when the line has fewer.
@@ -91,8 +98,10 @@ Result<RateTrace> RateTrace::parse(std::string_view csv) {
       continue;
     }
     may_be_heading = false;
-    if (!t_ms || *t_ms < 0) return bad_line(number_of_line, "t_ms is not a time");
-    if (!mbps || *mbps < 0) return bad_line(number_of_line, "mbps is not a rate");
+    if (!t_ms || *t_ms < 0 || *t_ms > kMaxMs) {
+      return bad_line(number_of_line, "t_ms is not a time");
+    }
+    if (!is_rate(mbps)) return bad_line(number_of_line, "mbps is not a rate");
     if (steps.empty()) offset_s = *t_ms / 1e3;
     const double begin_s = *t_ms / 1e3 - offset_s;
     if (!steps.empty()) {
@@ -114,7 +123,7 @@ Result<RateTrace> RateTrace::parse_seconds(std::string_view csv, std::size_t col
     if (line.empty()) continue;
     const auto text = field(line, column);
     const auto mbps = text ? number(*text) : std::nullopt;
-    if (!mbps || *mbps < 0) return bad_line(line_number, "throughput_mbps is not a rate");
+    if (!is_rate(mbps)) return bad_line(line_number, "throughput_mbps is not a rate");
     const auto begin = static_cast<double>(steps.size());
     steps.push_back({begin, begin + 1, BytesPerSecond::from_mbps(*mbps).value});
   }
@@ -153,6 +162,7 @@ std::optional<Duration> RateTrace::next_change(Duration since_start) const {
 Duration RateTrace::finish(Duration begin, std::uint64_t bytes) const {
   double left = static_cast<double>(bytes);
   const double periods = std::floor(left / bytes_per_period_);
+  if (!(periods * period_s_ < kNever)) return begin + to_duration(Seconds(kNever));
   left -= periods * bytes_per_period_;
   const double start_s = std::max(0.0, to_seconds(begin).count());
   const double in_period = std::fmod(start_s, period_s_);
@@ -172,7 +182,7 @@ Duration RateTrace::finish(Duration begin, std::uint64_t bytes) const {
     step = (step + 1) % steps_.size();
     at_s = steps_[step].begin_s;
   }
-  return begin + to_duration(Seconds(spent_s));
+  return begin + to_duration(Seconds(std::min(spent_s, kNever)));
 }
 
 }  // namespace pallas::kv

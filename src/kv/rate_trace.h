@@ -17,16 +17,17 @@ class RateTrace {
   // `rate` > 0 and finite, else kInvalidArgument.
   static Result<RateTrace> constant(BytesPerSecond rate);
   // An optional heading, then at least one line; times ascend, rates are >= 0 and one is positive.
-  // kParse with the line's number otherwise. Empty lines and lines that begin with # are skipped.
-  // A heading that names a column `throughput_mbps` (5Gophers) instead means one line a second, of
-  // which only that column counts.
+  // Times lie within a year, rates are at most 1e9 Mbit/s. kParse with the line's number otherwise.
+  // Empty lines and lines that begin with # are skipped. A heading that names a column
+  // `throughput_mbps` (5Gophers) instead means one line a second, of which only that column counts.
   static Result<RateTrace> parse(std::string_view csv);
 
   BytesPerSecond at(Duration since_start) const;
   // When the rate changes next, strictly after `since_start`; none for a constant one.
   std::optional<Duration> next_change(Duration since_start) const;
   Duration period() const { return to_duration(Seconds(period_s_)); }
-  // When `bytes` are through that begin to flow at `begin` (both since the trace's start).
+  // When `bytes` are through that begin to flow at `begin` (both since the trace's start); a
+  // century later at the most.
   Duration finish(Duration begin, std::uint64_t bytes) const;
 
  private:

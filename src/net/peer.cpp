@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "wire/version.h"
+
 namespace pallas::net {
 
 Status check_hello(const wire::Hello& hello) {
@@ -91,7 +93,8 @@ void Peer::say_hello(Connection& connection, wire::Channel channel) {
   hello.boot = links_.boot;
   hello.channel = channel;
   hello.compatibility = links_.compatibility;
-  hello.holes = links_.holes;
+  hello.minor = links_.minor;
+  hello.holes = links_.holes && links_.minor > 0;
   if (channel == wire::Channel::kControl) hello.held = events_->held_from(config_.name);
   Result<kv::Bytes> frame = wire::encode(hello);
   // Attempts that do not fit are merely prepared again.
@@ -172,8 +175,9 @@ void Peer::go_up() {
   control_->read_frame();
   data_->read_frame();
   log(credentials_ == nullptr ? "up" : "up, over TLS 1.3");
+  const std::uint32_t minor = std::min(hello_.minor, links_.minor);
   events_->on_peer_up({config_.name, hello_.boot, hello_.compatibility, std::move(hello_.held),
-                       hello_.holes, hello_.minor});
+                       hello_.holes && minor > 0, minor});
 }
 
 void Peer::go_down(const Error& reason, bool tell) {
@@ -254,6 +258,11 @@ void Peer::on_frame(Connection& connection, wire::Message message, kv::Bytes pay
     return on_hello(connection, std::move(*hello));
   } else if (std::holds_alternative<wire::Hello>(message)) {
     return on_bad_frame(connection, {Errc::kOutOfOrder, "Hello: came a second time"});
+  } else if (const auto minor = wire::minor_of(message); minor > links_.minor) {
+    return on_bad_frame(
+        connection, {Errc::kUnsupported, std::string(wire::name_of(message)) +
+                                             ": is of minor version " + std::to_string(minor) +
+                                             ", this node speaks " + std::to_string(links_.minor)});
   } else if (&connection == control_.get()) {
     stats_.control_frames_received += 1;
     on_control(std::move(message));

@@ -31,9 +31,10 @@ struct PeerLinksConfig {
   NodeId name;
   BootId boot;
   wire::Compatibility compatibility;
-  bool holes = false;                        // wire::Hello
-  std::string listen_address = "127.0.0.1";  // a numeric IP address
-  std::uint16_t listen_port = 0;             // 0: any free port, see PeerLinks::port()
+  bool holes = false;                         // wire::Hello
+  std::uint32_t minor = wire::kMinorVersion;  // as of which it speaks, or of an older peer's
+  std::string listen_address = "127.0.0.1";   // a numeric IP address
+  std::uint16_t listen_port = 0;              // 0: any free port, see PeerLinks::port()
   std::vector<PeerConfig> peers;
 
   Duration keep_alive{std::chrono::milliseconds(250)};

@@ -205,6 +205,7 @@ void Node::Impl::handle(const NodeId& peer, wire::PreparationProgress& m) {
     return;
   }
   PeerState& state = peers_[peer];
+  if (state.minor == 0) m.follows = false;  // not part of that version
   Session::Seen& seen = s->seen;
   const TimePoint now = ports.clock->now();
   if (m.prefilled_tokens > seen.tokens && m.prefill_ns > seen.busy_ns) {

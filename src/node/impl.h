@@ -115,6 +115,8 @@ class Node::Impl : public engine::EngineEvents {
 
   // A source that answered but then sends nothing that the coverage needs.
   static constexpr Duration kStall = std::chrono::seconds(5);
+  // UEs that are remembered; those with sessions here are, however many.
+  static constexpr std::size_t kMaxUes = 8192;
 
   // --- serving.cpp ---
   void start_serving(Session& s, Duration first_due);
@@ -309,6 +311,8 @@ class Node::Impl : public engine::EngineEvents {
   void arm(Timer& timer, Duration delay, Session& s, Action action) {
     timer.arm(delay, [live = &s, action] { action(*live); });
   }
+  UeState& ue_of(const UeId& id);
+  void forget_ues();
   void arm_log_life(Session& s);
   Session* find(const SessionId& id) const;
   Session* find(const engine::SlotId& slot) const;

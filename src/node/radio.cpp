@@ -41,7 +41,7 @@ Status Node::Impl::on_prediction(const mobility::Prediction& prediction) {
     return fail(Errc::kNotFound,
                 "target: no gNB is configured for cell " + prediction.target->value);
   }
-  UeState& ue = ues_[prediction.ue];
+  UeState& ue = ue_of(prediction.ue);
   if (auto ok = take_seq("prediction", prediction.seq, ue.prediction_seq, ue.prediction_seen);
       !ok) {
     return ok;
@@ -61,7 +61,7 @@ Status Node::Impl::on_position(const mobility::PositionReport& report) {
   if (ports.cells == nullptr) {
     return fail(Errc::kUnsupported, "positions: no cell layout is configured here");
   }
-  UeState& ue = ues_[report.ue];
+  UeState& ue = ue_of(report.ue);
   if (auto ok = take_seq("position", report.seq, ue.position_seq, ue.position_seen); !ok) return ok;
   ue.previous = std::exchange(ue.last, report);
   const mobility::CvhPredictor predictor(*ports.cells, mobility::CvhOptions{});
@@ -86,7 +86,7 @@ Status Node::Impl::on_handover(const mobility::HandoverEvent& event) {
   if (node_of(event.target).value.empty()) {
     return fail(Errc::kNotFound, "target: no gNB is configured for cell " + event.target.value);
   }
-  UeState& ue = ues_[event.ue];
+  UeState& ue = ue_of(event.ue);
   if (auto ok = take_seq("handover", event.seq, ue.handover_seq, ue.handover_seen); !ok) return ok;
   using Phase = mobility::HandoverPhase;
   const NodeId target = node_of(event.target);

@@ -61,6 +61,7 @@ struct Forecast {
   bool oracle = false;
 };
 struct UeState {
+  TimePoint heard{};  // when somebody last named it
   std::uint64_t prediction_seq = 0, handover_seq = 0, position_seq = 0;
   bool prediction_seen = false, handover_seen = false, position_seen = false;
   std::optional<mobility::PositionReport> last, previous;

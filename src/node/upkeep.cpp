@@ -47,11 +47,30 @@ Session& Node::Impl::emplace(SessionId id, wire::SessionParams params, session::
                                            ports.engine->info().geometry, staged_bytes_);
   Session& s = *session;
   if (!s.params.ue.value.empty()) {
-    s.ue = &ues_[s.params.ue];
+    s.ue = &ue_of(s.params.ue);
     s.ue->sessions.push_back(&s);
   }
   sessions_.emplace(std::move(id), std::move(session));
   return s;
+}
+
+UeState& Node::Impl::ue_of(const UeId& id) {
+  if (ues_.size() >= kMaxUes && !ues_.contains(id)) forget_ues();
+  UeState& ue = ues_[id];
+  ue.heard = ports.clock->now();
+  return ue;
+}
+
+// Who names a UE chooses the name: without an end they would fill the memory. Those of which
+// nothing was heard for longest go, many at once, so that this is rare.
+void Node::Impl::forget_ues() {
+  std::vector<std::pair<TimePoint, UeId>> idle;
+  for (const auto& [id, ue] : ues_) {
+    if (ue.sessions.empty()) idle.emplace_back(ue.heard, id);
+  }
+  const std::size_t most = (idle.size() + 1) / 2;
+  std::nth_element(idle.begin(), idle.begin() + static_cast<std::ptrdiff_t>(most), idle.end());
+  for (std::size_t i = 0; i < most; ++i) ues_.erase(idle[i].second);
 }
 
 // Old logs make room for new sessions; what is live never does.

@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <utility>
 
+#include "wire/version.h"
+
 namespace pallas::test {
 namespace {
 
@@ -81,6 +83,10 @@ VirtualGnbs::VirtualGnbs(Options options)
     : options_(std::move(options)), world_(settings_of(options_)), clock(world_.clock) {
   world_.on_sent = [this](int from, int to, const wire::Message& message) {
     log_[{from, to}].emplace_back(wire::name_of(message));
+    minors_[{from, to}].push_back(wire::minor_of(message));
+    if (const auto* failure = std::get_if<wire::HandoverPreparationFailure>(&message)) {
+      last_reason_ = failure->message;
+    }
   };
 }
 
@@ -163,6 +169,14 @@ std::vector<std::string> VirtualGnbs::messages(const std::string& from,
                                                const std::string& to) const {
   const auto found = log_.find({world_.index(from), world_.index(to)});
   return found == log_.end() ? std::vector<std::string>() : found->second;
+}
+
+std::size_t VirtualGnbs::newer(const std::string& from, const std::string& to,
+                               std::uint32_t minor) const {
+  const auto found = minors_.find({world_.index(from), world_.index(to)});
+  if (found == minors_.end()) return 0;
+  return static_cast<std::size_t>(std::count_if(found->second.begin(), found->second.end(),
+                                                [&](std::uint32_t m) { return m > minor; }));
 }
 
 std::size_t VirtualGnbs::count(const std::string& from, const std::string& to,

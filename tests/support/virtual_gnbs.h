@@ -101,10 +101,16 @@ class VirtualGnbs {
   const std::vector<std::string>& codec_faults() { return world_.network().codec_faults(); }
   // Names of messages from x to y so far, KvBlock included, oldest first.
   std::vector<std::string> messages(const std::string& from, const std::string& to) const;
+  // How many of them a peer of that minor version would not know.
+  std::size_t newer(const std::string& from, const std::string& to, std::uint32_t minor) const;
+  // Of the last HandoverPreparationFailure that anybody sent.
+  const std::string& last_reason() const { return last_reason_; }
   std::size_t count(const std::string& from, const std::string& to, const std::string& name) const;
 
  private:
   std::map<std::pair<int, int>, std::vector<std::string>> log_;
+  std::map<std::pair<int, int>, std::vector<std::uint32_t>> minors_;
+  std::string last_reason_;
 };
 
 }  // namespace pallas::test

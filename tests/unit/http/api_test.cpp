@@ -232,6 +232,37 @@ TEST_F(ApiTest, an_unknown_session_and_a_wrong_token_look_the_same) {
   for (const auto& body : bodies) EXPECT_EQ(body, bodies[0]);
 }
 
+TEST_F(ApiTest, an_id_that_is_not_the_tokens_own_is_taken_nowhere) {
+  // Nothing is known here of either: the token alone must do.
+  const auto invented = std::string(31, '0');
+  for (const char digit : {'1', 'a', 'f'}) {
+    const std::string path = "/v1/sessions/" + invented + digit;
+    // Refused before the body is looked at.
+    EXPECT_FALSE(send("POST", path + "/attach", "{", with_token));
+    EXPECT_EQ(status(), 404);
+    const auto body = answer.response->body;
+    EXPECT_FALSE(send("GET", path + "/events", "", with_token));
+    EXPECT_EQ(std::pair(status(), answer.response->body), std::pair(404, body));
+    EXPECT_FALSE(send("DELETE", path + "?last_node=gnb-b", "", with_token));
+    EXPECT_EQ(std::pair(status(), answer.response->body), std::pair(404, body));
+  }
+  EXPECT_TRUE(backend.attached.empty() && backend.stopped.empty());
+  EXPECT_TRUE(send("POST", "/v1/sessions/" + kSession + "/attach", R"({"epoch":4,"next_index":0})",
+                   with_token));
+  EXPECT_EQ(backend.attached.size(), 1u);
+}
+
+TEST_F(ApiTest, a_session_opens_with_the_token_that_it_was_given) {
+  ASSERT_TRUE(send("POST", "/v1/chat/completions", kChatBody, resume));
+  const auto& opened = backend.opened.at(0).request;
+  EXPECT_EQ(opened.session.value, session_of(opened.params.resume_token));
+}
+
+TEST_F(ApiTest, a_session_of_an_older_gnb_is_opened_where_it_is_known) {
+  backend.known = snapshot();
+  EXPECT_TRUE(send("GET", "/v1/sessions/" + std::string(32, '7') + "/events", "", with_token));
+}
+
 TEST_F(ApiTest, a_stale_epoch_is_a_conflict_that_tells_the_current_one) {
   backend.known = snapshot();
   backend.attach_error = {Errc::kStaleEpoch, "epoch: 3, the current one is 4"};

@@ -16,7 +16,7 @@ Json whole_body() {
     "epoch": 3, "next_index": 4, "last_node": "gnb-a", "endpoint": "chat",
     "request": {"model":"tiny","stream":true,"temperature":0.3,
                 "messages":[{"role":"user","content":"hi"}]},
-    "session": {"session":"0123456789abcdef0123456789abcdef","node":"gnb-a","epoch":2,"seed":77,
+    "session": {"session":"1cbb4aa5ced9fe72ced7486048b22b5a","node":"gnb-a","epoch":2,"seed":77,
                 "resume_token":"secret","model":"tiny","prompt_tokens":8,
                 "completion_id":"chatcmpl-x","created":1700000001,
                 "compatibility":{"model_hash":"m1","tokenizer_hash":"t1"}},

@@ -183,6 +183,7 @@ inline node::TokenEvent token(std::uint32_t index, std::string text, std::uint64
 
 inline const std::string kChatBody =
     R"({"model":"tiny","stream":true,"messages":[{"role":"user","content":"hi"}]})";
-inline const std::string kSession = "0123456789abcdef0123456789abcdef";
+// What "secret" opens.
+inline const std::string kSession = "1cbb4aa5ced9fe72ced7486048b22b5a";
 
 }  // namespace pallas::http

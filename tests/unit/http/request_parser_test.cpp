@@ -34,12 +34,12 @@ TEST(RequestParser, a_bare_chat_request_gets_every_default) {
   wire::SessionParams expected;
   expected.model = "tiny";
   expected.max_tokens = 1000 - 8;
-  expected.completion_id = "chatcmpl-00000000000000040000000000000005";
+  expected.completion_id = "chatcmpl-00000000000000020000000000000003";
   expected.created_unix_s = 1700000000;
-  expected.seed = 3 >> 11;
-  expected.resume_token = "00000000000000060000000000000007";
+  expected.seed = 1 >> 11;
+  expected.resume_token = "00000000000000040000000000000005";
   EXPECT_EQ(open.params, expected);
-  EXPECT_EQ(open.session.value, "00000000000000010000000000000002");
+  EXPECT_EQ(open.session.value, "2d783c827858b57e2008c03d462298f7");
   EXPECT_TRUE(is_session_id(open.session.value));
   EXPECT_FALSE(open.resumable);
 }

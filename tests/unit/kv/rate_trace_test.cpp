@@ -7,6 +7,7 @@ namespace pallas::kv {
 namespace {
 
 using namespace std::chrono_literals;
+using std::chrono::hours;
 using ::testing::HasSubstr;
 
 std::string error_of(std::string_view csv) {
@@ -46,9 +47,17 @@ TEST(RateTrace, a_malformed_line_is_named_by_its_number) {
   EXPECT_THAT(error_of("0,1\n10,-1\n"), HasSubstr("line 2: mbps"));
   EXPECT_THAT(error_of("t_ms,mbps\n5,1\n5,2\n"), HasSubstr("line 3: t_ms does not ascend"));
   EXPECT_THAT(error_of("-1,1\n"), HasSubstr("line 1: t_ms"));
+  EXPECT_THAT(error_of("0,1\n1e20,1\n"), HasSubstr("line 2: t_ms"));
+  EXPECT_THAT(error_of("0,1e300\n"), HasSubstr("line 1: mbps"));
   EXPECT_THAT(error_of("a,b\nc,d\n"), HasSubstr("line 2"));
   EXPECT_THAT(error_of(""), HasSubstr("no line"));
   EXPECT_THAT(error_of("0,0\n10,0\n"), HasSubstr("every rate is 0"));
+}
+
+TEST(RateTrace, a_rate_next_to_nothing_takes_a_century_and_not_for_ever) {
+  const RateTrace trace = *RateTrace::parse("0,1e-300\n10,0\n");
+  EXPECT_GT(trace.finish(1s, 1), hours(24 * 365 * 99));
+  EXPECT_LT(trace.finish(1s, UINT64_MAX), hours(24 * 365 * 101));
 }
 
 TEST(RateTrace, a_5gophers_table_gives_one_rate_a_second) {

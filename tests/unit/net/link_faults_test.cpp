@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "link_fixture.h"
+#include "wire/version.h"
 
 namespace pallas::net {
 namespace {
@@ -209,6 +210,22 @@ TEST_F(LinkFaultTest, a_corrupt_frame_ends_the_connection_with_a_reason_and_not_
     EXPECT_TRUE(run_until([&] { return events_b_.downs == round + 1; }));
   }
   raw_connect();  // and b serves on
+}
+
+TEST_F(LinkFaultTest, an_older_peer_is_told_apart_and_spoken_to_as_of_its_version) {
+  const auto as_before = [](PeerLinksConfig& config) {
+    config.holes = true;
+    config.minor = wire::kOldestMinorVersion;
+  };
+  connect_a_and_b(as_before);
+  EXPECT_EQ(events_b_.ups.at(0).minor, wire::kOldestMinorVersion);
+  EXPECT_EQ(events_a_.ups.at(0).minor, wire::kOldestMinorVersion);
+  EXPECT_FALSE(events_b_.ups.at(0).holes);
+  // What it does not know it refuses, as the program of that version would.
+  b_->send(kA, wire::ResourceStatus{0.5});
+  EXPECT_TRUE(run_until([&] { return events_a_.downs == 1; }));
+  EXPECT_TRUE(logged("ResourceStatus: is of minor version 1, this node speaks 0"));
+  EXPECT_TRUE(events_a_.messages.empty());
 }
 
 TEST_F(LinkFaultTest, damaged_rows_are_reported_and_the_link_stays) {
