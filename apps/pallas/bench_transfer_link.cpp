@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "gnb_config.h"
+#include "kv/link_ahead.h"
 #include "net/asio_clock.h"
 #include "net/peer_links.h"
 #include "wire/codec.h"
@@ -16,8 +17,6 @@
 namespace pallas::app {
 namespace {
 
-// As session/source_handover.cpp keeps it.
-constexpr std::uint64_t kBlocksAhead = 2;
 constexpr Duration kPatience = std::chrono::seconds(10);
 constexpr TokenPosition kHashTokens = 64;  // exported at once for a hash
 constexpr std::uint64_t kHashFactor = 0x9e3779b97f4a7c15;
@@ -292,7 +291,8 @@ void LinkEnd::on_peer_down(const NodeId& peer) {
 void LinkEnd::pump() {
   const std::uint64_t per_token = engine_.bytes_per_token();
   const std::uint64_t block_bytes = block_tokens_ * per_token;
-  while (to_export_ > 0 && links_->kv_backlog(peer()) + exporting_ < kBlocksAhead * block_bytes) {
+  const std::uint64_t ahead = kv::link_ahead(block_bytes, links_->goodput(peer()));
+  while (to_export_ > 0 && links_->kv_backlog(peer()) + exporting_ < ahead) {
     const TokenPosition end = std::min(engine_.context(), next_ + block_tokens_);
     const std::uint64_t bytes = (end - next_) * per_token;
     engine_.port().export_kv(engine_.slot(), {next_, end});

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "kv/link_ahead.h"
+
 namespace pallas::net {
 namespace {
 
@@ -65,7 +67,7 @@ std::size_t KvSender::discard(const Attempt& attempt) {
   });
   if (count == 0) return 0;
   if (backlog_ == 0) meter_.idle(clock_.now(), delivered());
-  if (before >= block_bytes_ && backlog_ < block_bytes_) {
+  if (before >= room_below() && backlog_ < room_below()) {
     // Not from inside the node's own call.
     drained_timer_.arm(Duration::zero(), [this] { drained_(); });
   }
@@ -123,7 +125,7 @@ std::uint64_t KvSender::segment_bytes() const {
 
 void KvSender::on_written(std::size_t bytes) {
   writing_ = false;
-  const bool was_full = backlog_ >= block_bytes_;
+  const bool was_full = backlog_ >= room_below();
   left_ -= bytes;
   backlog_ -= bytes;
   bytes_sent_ += bytes;
@@ -131,7 +133,12 @@ void KvSender::on_written(std::size_t bytes) {
   if (ended) ++frames_sent_;
   measure();
   pump();
-  if (backlog_ < block_bytes_ && (was_full || ended)) drained_();
+  if (backlog_ < room_below() && (was_full || ended)) drained_();
+}
+
+// A block's room in what may wait here.
+std::uint64_t KvSender::room_below() const {
+  return kv::link_ahead(block_bytes_, meter_.estimate()) - block_bytes_;
 }
 
 void KvSender::measure() {

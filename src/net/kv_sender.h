@@ -14,8 +14,8 @@ namespace pallas::net {
 
 class KvSender {
  public:
-  // `drained` is called from the event loop each time that the backlog falls below `block_bytes` or
-  // a frame ends with the backlog below it.
+  // `drained` is called from the event loop each time that there is room for a block again in what
+  // may wait (kv/link_ahead.h), and at the end of each frame while there is.
   KvSender(Clock& clock, Pacer pacer, std::optional<BytesPerSecond> initial_goodput,
            std::uint64_t block_bytes, std::function<void()> drained);
 
@@ -46,6 +46,7 @@ class KvSender {
   void pump();
   bool begin_next();
   std::uint64_t segment_bytes() const;
+  std::uint64_t room_below() const;
   void on_written(std::size_t bytes);
   void measure();
   std::uint64_t delivered() const;

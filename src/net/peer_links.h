@@ -44,7 +44,8 @@ struct PeerLinksConfig {
   Duration backoff_max{std::chrono::seconds(1)};
 
   std::uint64_t credit_window = 4u << 20;  // KV payload that a peer may have under way to us
-  std::uint64_t block_bytes = 512u << 10;  // PeerEvents::on_kv_drained: the backlog fell below this
+  std::uint64_t block_bytes =
+      512u << 10;  // of KV: PeerEvents::on_kv_drained comes when there is room for one
   std::size_t max_control_backlog = 32u << 20;  // bytes that a peer leaves unread before it is cut
   SocketOptions sockets;
   // Own certificate, key and authority. With them every connection, dialled or accepted, is under

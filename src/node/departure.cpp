@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kv/link_ahead.h"
 #include "node/impl.h"
 
 namespace pallas::node {
@@ -38,6 +39,11 @@ class SourcePortOf : public session::SourcePort {
     ports_.peers->send_kv(peer_, std::move(header), std::move(rows));
   }
   std::uint64_t kv_backlog() const override { return ports_.peers->kv_backlog(peer_); }
+  std::uint64_t link_ahead() const override {
+    const kv::Geometry& geometry = ports_.engine->info().geometry;
+    return kv::link_ahead(geometry.block_tokens * geometry.bytes_per_token(),
+                          ports_.peers->goodput(peer_));
+  }
   void export_rows(kv::TokenRange range) override { ports_.engine->export_kv(slot_, range); }
   void rank() override { rank_(); }
   bool gives_turns() override { return divide_link_(peer_); }

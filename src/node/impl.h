@@ -158,7 +158,7 @@ class Node::Impl : public engine::EngineEvents {
   // --- sharing.cpp ---
   bool divide_link(const NodeId& peer);
   bool take_turns(const NodeId& peer);
-  std::uint64_t link_ahead() const;
+  std::uint64_t link_ahead(const NodeId& peer) const;
   void divide_links();
   plan::LinkUser link_user(Session& s) const;
   TimePoint handover_time(Session& s) const;

@@ -22,7 +22,7 @@ class PeerLink {
   virtual void send(const NodeId& peer, wire::Message message) = 0;
   // The payload is moved, never copied. Fills header.payload_bytes and header.checksum.
   virtual void send_kv(const NodeId& peer, wire::KvBlock header, kv::Bytes rows) = 0;
-  // KV bytes handed over but not yet written; the node keeps this small (a block or two), so that
+  // KV bytes handed over but not yet written; the node keeps this small (kv/link_ahead.h), so that
   // what is sent next is chosen late. Node::on_kv_drained says when it fell.
   virtual std::uint64_t kv_backlog(const NodeId& peer) const = 0;
   virtual bool is_up(const NodeId& peer) const = 0;
@@ -51,7 +51,7 @@ class PeerEvents {
   virtual void on_message(const NodeId& peer, wire::Message message) = 0;
   // `rows` has header.payload_bytes bytes and their checksum was verified.
   virtual void on_kv(const NodeId& peer, const wire::KvBlock& header, kv::Bytes rows) = 0;
-  // kv_backlog(peer) fell below a block's bytes.
+  // kv_backlog(peer) fell: there is room for a block.
   virtual void on_kv_drained(const NodeId& peer) = 0;
   // What this node holds of attempts of that peer, for the next Hello (rule 12).
   virtual std::vector<wire::HeldAttempt> held_from(const NodeId& peer) const = 0;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "kv/link_ahead.h"
 #include "node/impl.h"
 
 namespace pallas::node {
@@ -28,9 +29,10 @@ plan::LinkUser Node::Impl::link_user(Session& s) const {
   return user;
 }
 
-std::uint64_t Node::Impl::link_ahead() const {
+std::uint64_t Node::Impl::link_ahead(const NodeId& peer) const {
   const kv::Geometry& geometry = ports.engine->info().geometry;
-  return session::kBlocksAhead * geometry.block_tokens * geometry.bytes_per_token();
+  return kv::link_ahead(geometry.block_tokens * geometry.bytes_per_token(),
+                        ports.peers->goodput(peer));
 }
 
 // A block of each in turn, whoever hears of room first: else the session whose rows have just
@@ -46,7 +48,7 @@ bool Node::Impl::take_turns(const NodeId& peer) {
     for (const Session* s : attempts) {
       if (sends(s)) waiting += s->outgoing->exporting_bytes();
     }
-    if (waiting >= link_ahead()) return true;
+    if (waiting >= link_ahead(peer)) return true;
     const auto next = std::find_if(attempts.begin(), attempts.end(), [&](const Session* s) {
       return sends(s) && s->outgoing->send_next();
     });
@@ -75,7 +77,7 @@ bool Node::Impl::divide_link(const NodeId& peer) {
       senders.push_back(s);
       users.push_back(link_user(*s));
     }
-    if (waiting >= link_ahead()) return true;
+    if (waiting >= link_ahead(peer)) return true;
     const auto next = state.sharer->next(users, now, link);
     if (!next || !senders[*next]->outgoing->send_next()) return true;
   }

@@ -195,9 +195,8 @@ bool SourceHandover::caught_up() const {
 void SourceHandover::pump() {
   if (!may_send()) return;
   if (!port_.gives_turns()) {
-    const std::uint64_t block_bytes =
-        setup_.geometry.block_tokens * setup_.geometry.bytes_per_token();
-    while (port_.kv_backlog() + exporting_bytes_ < kBlocksAhead * block_bytes && send_next()) {
+    const std::uint64_t ahead = port_.link_ahead();
+    while (port_.kv_backlog() + exporting_bytes_ < ahead && send_next()) {
     }
   }
   // After the first exports, which do not wait for it.

@@ -37,6 +37,8 @@ class SourcePort {
   virtual void send(wire::Message message) = 0;
   virtual void send_kv(wire::KvBlock header, kv::Bytes rows) = 0;
   virtual std::uint64_t kv_backlog() const = 0;
+  // How much may be exported and wait there (kv/link_ahead.h), bytes.
+  virtual std::uint64_t link_ahead() const = 0;
   // Rows of `range`; they come back by SourceHandover::on_exported.
   virtual void export_rows(kv::TokenRange range) = 0;
   // The order in which positions matter; it comes back by SourceHandover::on_ranked, or never.
@@ -45,10 +47,6 @@ class SourcePort {
   // it was has been told by send_next(), perhaps this one.
   virtual bool gives_turns() = 0;
 };
-
-// What may wait in the link beyond the piece being written: so little that the next range is chosen
-// late (the newest block first), so much that the link never idles.
-inline constexpr std::uint64_t kBlocksAhead = 2;
 
 class SourceHandover {
  public:

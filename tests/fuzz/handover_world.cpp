@@ -111,6 +111,10 @@ std::uint64_t HandoverWorld::kv_backlog() const {
   return bytes;
 }
 
+std::uint64_t HandoverWorld::link_ahead() const {
+  return 2 * kGeometry.block_tokens * kGeometry.bytes_per_token();
+}
+
 void HandoverWorld::export_rows(kv::TokenRange range) {
   require(!range.empty() && range.end <= source_front_);
   exports_.push_back(range);

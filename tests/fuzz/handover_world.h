@@ -36,6 +36,7 @@ class HandoverWorld : public session::SourcePort {
   void send(wire::Message message) override { enqueue(to_target_, std::move(message)); }
   void send_kv(wire::KvBlock header, kv::Bytes rows) override;
   std::uint64_t kv_backlog() const override;
+  std::uint64_t link_ahead() const override;
   void export_rows(kv::TokenRange range) override;
   void rank() override { ranking_ = true; }
   bool gives_turns() override { return divided_; }

@@ -41,6 +41,7 @@ class SourceRecorder : public SourcePort {
     blocks.push_back(std::move(header));
   }
   std::uint64_t kv_backlog() const override { return backlog; }
+  std::uint64_t link_ahead() const override { return ahead; }
   void export_rows(kv::TokenRange range) override { exports.push_back(range); }
   void rank() override { ++ranks; }
   bool gives_turns() override {
@@ -52,6 +53,7 @@ class SourceRecorder : public SourcePort {
   std::vector<wire::KvBlock> blocks;
   std::vector<kv::TokenRange> exports;
   std::uint64_t backlog = 0;
+  std::uint64_t ahead = 2 * 16 * 8;  // two blocks
   bool divided = false;
   int asked_for_turns = 0;
   int ranks = 0;
