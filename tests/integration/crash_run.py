@@ -125,7 +125,9 @@ class Trip:
     # `return` is a word of the language: "return" runs this.
     def and_return(self):
         self.prepared()
-        time.sleep(1.0)
+        relay = self.run.cluster.relay(SOURCE, TARGET)
+        wait_for(lambda: relay.seen[UP].get(TYPES["UeContextReleaseAck"]), REACHED_S, "the release")
+        time.sleep(0.5)
         self.move(to=0, feed=False)
 
 

@@ -26,11 +26,10 @@ class Step:
 
 
 STEPS = [
-    Step("request", "HandoverRequest has come", frame=("HandoverRequest", UP, 1, "after", None), awaited=True, around_handover=True),
+    Step("request", "HandoverRequest has come", frame=("HandoverRequest", UP, 1, "after", None), awaited=True),
     Step("acknowledge", "HandoverRequestAcknowledge has come",
          frame=("HandoverRequestAcknowledge", DOWN, 1, "after", None), awaited=True),
-    Step("streaming", "in the middle of the third KvBlock", frame=("KvBlock", UP, 3, "middle", None), awaited=True,
-         around_handover=True),
+    Step("streaming", "in the middle of the third KvBlock", frame=("KvBlock", UP, 3, "middle", None), awaited=True),
     Step("token", "before a TokenUpdate of the preparation",
          frame=("TokenUpdate", UP, 4, "before", "HandoverRequestAcknowledge"), awaited=True),
     Step("shadow", "the target holds all KV and decodes along", state="shadow", awaited=True, around_handover=True),
@@ -42,7 +41,7 @@ STEPS = [
     Step("attached", "the UE has attached, before HandoverSuccess", frame=("HandoverSuccess", DOWN, 1, "before", None),
          around_handover=True),
     Step("claimed", "HandoverSuccess has come", frame=("HandoverSuccess", DOWN, 1, "after", None), around_handover=True),
-    Step("status", "before SnStatusTransfer", frame=("SnStatusTransfer", UP, 1, "before", None), around_handover=True),
+    Step("status", "before SnStatusTransfer", frame=("SnStatusTransfer", UP, 1, "before", None)),
     Step("synced", "SnStatusTransfer has come", frame=("SnStatusTransfer", UP, 1, "after", None), around_handover=True),
     Step("frozen", "the source is frozen, in the middle of a KvBlock of the rest", scheme="full-copy", slow=True,
          frame=("KvBlock", UP, 2, "middle", "SnStatusTransfer"), around_handover=True),
@@ -54,7 +53,7 @@ STEPS = [
     Step("relay", "the target relays what the source decodes", scheme="detour",
          frame=("TokenUpdate", UP, 5, "before", "HandoverSuccess")),
     Step("pull", "nobody was prepared; before RetrieveUeContextRequest", trip="pull",
-         frame=("RetrieveUeContextRequest", DOWN, 1, "before", None), around_handover=True),
+         frame=("RetrieveUeContextRequest", DOWN, 1, "before", None)),
     Step("pulled", "RetrieveUeContextResponse has come", trip="pull",
          frame=("RetrieveUeContextResponse", UP, 1, "after", None)),
     Step("pull-rows", "in the middle of a KvBlock after the pull", trip="pull", slow=True,

@@ -1,5 +1,5 @@
-"""Faults that users of such systems met (the numbers are theirs, docs/failure-cases.md has all), those that need real
-processes: dead sources, KV that nobody frees, preparations in vain, queued transfers. Without a model."""
+"""Faults that users of such systems met, by their number, where real processes are needed to show them: dead sources,
+KV that nobody frees, preparations in vain, queued transfers. Without a model."""
 
 import json
 import os
