@@ -40,7 +40,8 @@ class Security(ClusterTest):
         pair = {f"--{kind}-cert={self.at(name)}.crt" for kind in ("peer", "api")}
         keys = {f"--{kind}-key={self.at(name)}.key" for kind in ("peer", "api")}
         return [*pair, *keys, f"--peer-ca={self.at('ca.crt')}", f"--api-keys-file={self.at('keys')}",
-                f"--operator-listen=127.0.0.1:{self.operators[name]}", f"--operator-key-file={self.at('operator')}"]  # fmt: skip
+                f"--operator-listen=127.0.0.1:{self.operators[name]}", f"--operator-key-file={self.at('operator')}",
+                "--log-level=trace"]  # fmt: skip
 
     def ask(self, method, port, path, key=None, body=None, headers=None):
         """(status, text)"""
@@ -94,7 +95,8 @@ class Security(ClusterTest):
         said = self.logs()
         for at in self.operators.values():
             said += self.ask("GET", at, "/metrics", OPERATOR)[1]
-        for secret in (RED, BLUE, OPERATOR, "long story about a river", "PRIVATE KEY"):
+        self.assertIn("HandoverRequest", said)  # the logs tell of every message
+        for secret in (RED, BLUE, OPERATOR, "long story about a river", "PRIVATE KEY", stream.text[40:80]):
             self.assertNotIn(secret, said)
 
     def test_a_tenant_cannot_reach_anothers_session(self):
@@ -123,6 +125,7 @@ class Security(ClusterTest):
             # It goes on as if nothing had been.
             self.assertIn(b"data: [DONE]", answer.read())
         self.assertEqual(self.ask("DELETE", self.gnbs.http["gnb-a"], path, RED, None, token)[0], 200)
+        self.assertNotIn(session["resume_token"], self.logs())
 
     def test_what_listens_elsewhere_needs_tls_and_keys(self):
         for flags, words in (

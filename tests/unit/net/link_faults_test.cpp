@@ -244,6 +244,24 @@ TEST_F(LinkFaultTest, damaged_rows_are_reported_and_the_link_stays) {
   EXPECT_TRUE(b_->is_up(kA));
 }
 
+TEST_F(LinkFaultTest, a_byte_changed_anywhere_in_the_rows_is_found) {
+  start_b();
+  raw_connect();
+  const kv::Bytes whole = rows(1000);
+  for (const std::size_t at : {0u, 100u, 500u, 900u, 999u}) {
+    kv::Bytes damaged = whole;
+    damaged[at] ^= std::byte{1};
+    data_->send(kv_frame(static_cast<TokenPosition>(at), damaged, wire::checksum(whole)));
+    const auto error = control_->receive_a<wire::ErrorMessage>();
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code, Errc::kChecksum);
+  }
+  EXPECT_TRUE(events_b_.blocks.empty());
+  EXPECT_EQ(events_b_.downs, 0);
+  data_->send(kv_frame(0, whole, wire::checksum(whole)));
+  EXPECT_TRUE(run_until([&] { return events_b_.blocks.size() == 1; }));
+}
+
 TEST_F(LinkFaultTest, credit_is_granted_anew_for_what_was_taken) {
   start_b([](PeerLinksConfig& c) { c.credit_window = 1000; });
   raw_connect();
