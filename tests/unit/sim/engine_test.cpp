@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.h"
+#include "sim/virtual_clock.h"
 
 namespace pallas::sim {
 namespace {
