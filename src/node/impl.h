@@ -73,6 +73,8 @@ class Node::Impl : public engine::EngineEvents {
   void on_failed(engine::SlotId slot, const Error& error) override;
 
   std::vector<SessionInfo> sessions() const;
+  void for_each_session(const std::function<void(const Session&)>& look) const;
+  Session* find(const SessionId& id) const;
   NodeStats stats() const;
 
   NodeConfig config;
@@ -175,6 +177,8 @@ class Node::Impl : public engine::EngineEvents {
   std::optional<TokenPosition> usable_front(const Session& s, const session::TokenLog& other,
                                             Lineage lineage) const;
   Status adopt_ids(Session& s, const AttachRequest& request);
+  bool served_elsewhere(const Session& s, const UeContext& context) const;
+  void give_way(Session& s, const NodeId& to);
   bool merge_snapshot(Session& s, const wire::SessionSnapshot& snapshot);
   void merge(Session& s, const wire::SessionSnapshot& snapshot, session::TokenLog log);
   void claim(Session& s);  // tell the source that the UE is here
@@ -275,7 +279,6 @@ class Node::Impl : public engine::EngineEvents {
     timer.arm(delay, [live = &s, action] { action(*live); });
   }
   void arm_log_life(Session& s);
-  Session* find(const SessionId& id) const;
   Session* find(const engine::SlotId& slot) const;
   Session& emplace(SessionId id, wire::SessionParams params, session::TokenLog log);
   bool room_for_session();
@@ -286,7 +289,9 @@ class Node::Impl : public engine::EngineEvents {
   void become_mirror(Session& s);
   void become_moved(Session& s, const NodeId& where);
   void end_everywhere(Session& s);
+  void send_stop(const Session& s, const NodeId& to);
   void begin_grace(Session& s);
+  void lapse(Session& s);
   void housekeeping();
   const wire::Compatibility& kept_record(const wire::Compatibility& record);
   bool stale(const Session& s, Epoch epoch, const NodeId& peer) const;
