@@ -1,4 +1,4 @@
-// `pallas sim`: runs a scenario on virtual time.
+// `pallas sim`: runs a scenario on virtual time, or many random runs with faults.
 
 #include <fmt/format.h>
 #include <unistd.h>
@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "commands.h"
+#include "sim_faults.h"
 #include "sim_output.h"
 #include "sim_scenario.h"
 
@@ -24,12 +25,16 @@ Examples:
   pallas sim --scenario data/scenarios/grid.toml
   pallas sim --scenario data/scenarios/slow-links.toml --json
   pallas sim --scenario my.toml --seed 7 --out results
+  pallas sim --faults --runs 1000 --seed 1
+  pallas sim --faults --runs 1 --seed 69473669737254     one of them again, with its trace if it fails
 )";
 
 struct Options {
   std::string scenario;
   std::optional<std::string> out;
   std::optional<std::uint64_t> seed;
+  bool faults = false;
+  std::uint64_t runs = 1000;
   bool json = false;
 };
 
@@ -110,24 +115,52 @@ int run_scenario(const Options& options) {
   return code;
 }
 
+int run_with_faults(const Options& options) {
+  const FaultCampaign campaign{options.runs, options.seed.value_or(1)};
+  ProgressLine line;
+  const FaultResults results = run_faults(campaign, [&](std::uint64_t done) {
+    line.show(static_cast<double>(done) / static_cast<double>(campaign.runs),
+              fmt::format("{} runs", done));
+  });
+  line.clear();
+  fmt::print("{}", options.json ? faults_json(campaign, results) : faults_text(campaign, results));
+  if (results.failures == 0) return kExitOk;
+  fmt::print(stderr, "pallas sim: a broken promise, made small:\n{}",
+             trace_text(results.failed.front()));
+  return kExitFailed;
+}
+
 }  // namespace
 
 int sim_command(std::vector<std::string> args) {
   CLI::App app("Runs a scenario of cells, links and moving users on virtual time", "pallas sim");
   app.footer(kExamples);
   Options options;
-  app.add_option("--scenario", options.scenario, "The scenario, TOML")
-      ->required()
-      ->type_name("FILE");
+  auto* const scenario =
+      app.add_option("--scenario", options.scenario, "The scenario, TOML")->type_name("FILE");
+  auto* const faults =
+      app.add_flag("--faults", options.faults,
+                   "Random runs with faults, each promise checked after every event");
+  faults->excludes(scenario);
+  app.add_option("--runs", options.runs, "How many of them (default 1000)")
+      ->needs(faults)
+      ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000'000}))
+      ->type_name("N");
   app.add_option("--out", options.out, "Folder for runs and handovers as CSV and JSON")
       ->type_name("DIR");
-  app.add_option("--seed", options.seed, "In place of the scenario's seeds");
+  app.add_option("--seed", options.seed,
+                 "In place of the scenario's seeds; with --faults, of the runs");
   app.add_flag("--json", options.json, "Runs as a JSON list on standard output");
   try {
     std::reverse(args.begin(), args.end());
     app.parse(args);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  if (options.faults) return run_with_faults(options);
+  if (options.scenario.empty()) {
+    fmt::print(stderr, "pallas sim: --scenario or --faults is required; see pallas sim --help\n");
+    return kExitUsage;
   }
   return run_scenario(options);
 }

@@ -218,7 +218,10 @@ void FakeEngine::settle(SlotId id) {
         planned.reset();
         return fail_slot(id, error);
       }
-      if (const Status valid = check(*slot, head); !valid) return fail_slot(id, valid.error());
+      if (const Status valid = check(*slot, head); !valid) {
+        ++stats_.misused;
+        return fail_slot(id, valid.error());
+      }
     }
     if (transfers(head.kind) || (takes_tokens(head.kind) && !head.tokens.empty())) return;
 
@@ -347,6 +350,7 @@ void FakeEngine::decode_one(SlotId id, Duration step, std::uint32_t batch) {
   Slot* slot = find(id);
   if (slot == nullptr || !slot->decoding) return;
   if (slot->kv.front() >= slot->reserved) {
+    ++stats_.misused;
     return fail_slot(
         id, {Errc::kContextExceeded, "decoded to the end of the " + std::to_string(slot->reserved) +
                                          " positions reserved"});
@@ -450,6 +454,7 @@ void FakeEngine::fail_slot(SlotId id, Error error) {
   slot->decoding.reset();
   slot->queue.clear();
   ++stats_.failures;
+  last_failure_ = error.message;
   events_->on_failed(id, error);
 }
 
@@ -457,6 +462,25 @@ std::uint64_t FakeEngine::chunk_class(TokenPosition chunk_begin) const {
   const Capabilities& can = info().capabilities;
   if (can.exact_chunked_generated) return kSingleStepClass;
   return can.exact_chunked_prompt ? kChunkClass : kChunkClass + chunk_begin;
+}
+
+std::vector<TokenId> fake_continuation(const FakeEngineConfig& config, DecodeParams params,
+                                       std::uint32_t tokens) {
+  const std::uint64_t weights = HashInput().add(config.info.compatibility.model_hash).digest();
+  const bool one_class = config.info.capabilities.exact_chunked_generated;
+  FakeKv kv(config.info.geometry, weights);
+  std::vector<TokenId> generated;
+  for (std::size_t p = 0; p + 1 < params.tokens.size(); ++p) {
+    kv.compute(params.tokens[p], one_class ? kSingleStepClass : kChunkClass);
+  }
+  while (generated.size() < tokens) {
+    kv.compute(params.tokens.back(), kSingleStepClass);
+    const std::uint64_t logits = HashInput().add(weights).add(kv.digest()).digest();
+    generated.push_back(fake_sample(params, logits, config.end_probability));
+    params.tokens.push_back(generated.back());
+    if (generated.back() == fake_id::kEnd) break;
+  }
+  return generated;
 }
 
 // --- faults and tests ---

@@ -58,6 +58,7 @@ class FakeEngine : public Engine {
     std::uint64_t reservations = 0;  // granted
     std::uint64_t releases = 0;
     std::uint64_t failures = 0;  // on_failed events
+    std::uint64_t misused = 0;   // of these, for a command that the contract does not allow
     Duration busy{0};            // time in steps and transfers
   };
 
@@ -98,6 +99,7 @@ class FakeEngine : public Engine {
   std::optional<TokenPosition> front(SlotId slot) const;  // none: no such slot
   // All bookkeeping agrees: rows with digests, fronts with reservations, slots with counts.
   bool consistent() const;
+  const std::string& last_failure() const { return last_failure_; }
 
  private:
   struct Command {
@@ -187,6 +189,12 @@ class FakeEngine : public Engine {
   bool wrong_ = false;
   double slow_factor_ = 1;
   Stats stats_;
+  std::string last_failure_;
 };
+
+// What an undisturbed FakeEngine goes on to sample after params.tokens, the prompt: up to `tokens`
+// ids, or the end of generation.
+std::vector<TokenId> fake_continuation(const FakeEngineConfig& config, DecodeParams params,
+                                       std::uint32_t tokens);
 
 }  // namespace pallas::engine

@@ -65,21 +65,20 @@ Status Node::Impl::adopt_ids(Session& s, const AttachRequest& request) {
   return {};
 }
 
-// The UE has ids that this owner does not: another node served it meanwhile, which this one did not
-// hear of. An end by the UE's own wish stays.
-bool Node::Impl::is_left_behind(const Session& s, const UeContext& context) const {
-  if (s.finish == wire::FinishReason::kCancelled) return false;
+// The UE has ids that this owner's log does not: another node went on while the two could not talk.
+bool Node::Impl::served_elsewhere(const Session& s, const UeContext& context) const {
+  if (s.stopped) return false;
   const TokenPosition prompt = s.log.prompt_tokens();
   return s.log.agrees_until(prompt, context.generated) < prompt + context.generated.size();
 }
 
-// What was decoded here is not what the UE saw (rule 5): the session is fetched as if it had never
-// been this node's.
-void Node::Impl::leave_branch(Session& s, const NodeId& last_node) {
+// What was decoded or ended here meanwhile is not the session any more: the UE's ids are (rule 5).
+void Node::Impl::give_way(Session& s, const NodeId& to) {
+  end_move(s, MoveState::kFailed, "the UE was served elsewhere");
   cancel_outgoing(s, wire::Cause::kWithdrawn);
-  fence(s, s.epoch, last_node);
-  become_mirror(s);
+  if (!to.value.empty() && to != config.name) s.elsewhere = to;
   s.finish = wire::FinishReason::kNone;
+  become_mirror(s);
 }
 
 Status Node::Impl::attach(AttachRequest request, StreamId stream) {
@@ -112,13 +111,19 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
     return fail(Errc::kStaleEpoch, "epoch: " + std::to_string(request.epoch.value) +
                                        ", the current one is " + std::to_string(s->epoch.value));
   }
-  const bool owner = s->role == Role::kServing || s->role == Role::kFinished;
-  if (owner && request.context && is_left_behind(*s, *request.context)) {
-    leave_branch(*s, request.last_node);
-  } else if (owner) {
-    request.context.reset();  // its own log is what the UE's came from
+  if (request.context && request.next_index > request.context->generated.size()) {
+    return fail(Errc::kInvalidArgument, "next_index: above the ids that came with it");
   }
+  if (s->role == Role::kServing || s->role == Role::kFinished) {
+    if (request.context && served_elsewhere(*s, *request.context)) {
+      give_way(*s, request.last_node);
+    } else {
+      request.context.reset();  // its own log is what the UE's came from
+    }
+  }
+  const TokenPosition known = s->log.size();
   if (auto adopted = adopt_ids(*s, request); !adopted) return adopted;
+  const bool went_on_elsewhere = s->log.size() != known;
 
   s->epoch = request.epoch;
   s->holder = config.name;
@@ -147,7 +152,7 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
       pump_stream(*s);
       return {};
     case Role::kFrozen:
-      if (s->outgoing && s->outgoing->claim_epoch().value == 0) {
+      if (s->outgoing && s->outgoing->claim_epoch().value == 0 && !went_on_elsewhere) {
         // The radio said that the UE had left, but it came back before anybody claimed it.
         s->outgoing->cancel(wire::Cause::kWithdrawn);
         s->outgoing.reset();
@@ -316,7 +321,9 @@ void Node::Impl::pull(Session& s, const NodeId& from) {
     claim(s);
     return;
   }
-  if (s.stopping) {  // a cancelled preparation's chunk still runs in this slot
+  // A chunk of a preparation that was cancelled, or whose source was another, still runs in it.
+  const bool other = s.incoming && s.incoming->source() != from;
+  if (s.stopping || (other && s.incoming->busy() && !s.shadowing)) {
     release_slot(s);
     if (auto again = ensure_slot(s, s.log.prompt_tokens() + s.params.max_tokens); !again) {
       fail_session(s, again.error());
@@ -466,7 +473,8 @@ void Node::Impl::handle(const NodeId& peer, wire::StaleEpoch& m) {
   Session* s = find(m.session);
   if (s == nullptr || s->role == Role::kFinished) return;
   const bool newer = m.current > s->epoch || (m.current == s->epoch && m.node != config.name);
-  if (!newer || s->relay_to == m.node) return;
+  // Only the relay itself can say that it is none any more.
+  if (!newer || (s->relay_to == m.node && peer != m.node)) return;
   // A node that only prepares holds nothing that could be stale; the source's attempt decides.
   if (s->role == Role::kPreparing && s->incoming && s->incoming->source() == peer) return;
   fence(*s, m.current, m.node);

@@ -273,7 +273,13 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverSuccess& m) {
   }
   if (m.stop) {
     s->epoch = m.epoch;
-    if (s->role == Role::kServing) finish_session(*s, wire::FinishReason::kCancelled);
+    if (s->role != Role::kServing) return;
+    if (m.relay) {
+      if (s->relay_to == peer) lapse(*s);
+    } else {
+      s->stopped = true;
+      finish_session(*s, wire::FinishReason::kCancelled);
+    }
     return;
   }
   switch (s->role) {

@@ -76,6 +76,8 @@ class Node::Impl : public engine::EngineEvents {
   void on_failed(engine::SlotId slot, const Error& error) override;
 
   std::vector<SessionInfo> sessions() const;
+  void for_each_session(const std::function<void(const Session&)>& look) const;
+  Session* find(const SessionId& id) const;
   NodeStats stats() const;
   Result<MoveReport> move(const MoveOrder& order);
   std::optional<MoveReport> moved(const std::string& id) const;
@@ -189,8 +191,8 @@ class Node::Impl : public engine::EngineEvents {
   std::optional<TokenPosition> usable_front(const Session& s, const session::TokenLog& other,
                                             Lineage lineage) const;
   Status adopt_ids(Session& s, const AttachRequest& request);
-  bool is_left_behind(const Session& s, const UeContext& context) const;
-  void leave_branch(Session& s, const NodeId& last_node);
+  bool served_elsewhere(const Session& s, const UeContext& context) const;
+  void give_way(Session& s, const NodeId& to);
   bool merge_snapshot(Session& s, const wire::SessionSnapshot& snapshot);
   void merge(Session& s, const wire::SessionSnapshot& snapshot, session::TokenLog log);
   void claim(Session& s);  // tell the source that the UE is here
@@ -314,7 +316,6 @@ class Node::Impl : public engine::EngineEvents {
   UeState& ue_of(const UeId& id);
   void forget_ues();
   void arm_log_life(Session& s);
-  Session* find(const SessionId& id) const;
   Session* find(const engine::SlotId& slot) const;
   Session& emplace(SessionId id, wire::SessionParams params, session::TokenLog log);
   bool room_for_session();
@@ -325,7 +326,9 @@ class Node::Impl : public engine::EngineEvents {
   void become_mirror(Session& s);
   void become_moved(Session& s, const NodeId& where);
   void end_everywhere(Session& s);
+  void send_stop(const Session& s, const NodeId& to);
   void begin_grace(Session& s);
+  void lapse(Session& s);
   void housekeeping();
   const wire::Compatibility& kept_record(const wire::Compatibility& record);
   bool stale(const Session& s, Epoch epoch, const NodeId& peer) const;

@@ -113,6 +113,10 @@ std::vector<SessionInfo> Node::Impl::sessions() const {
   return all;
 }
 
+void Node::Impl::for_each_session(const std::function<void(const Session&)>& look) const {
+  for (const auto& [id, s] : sessions_) look(*s);
+}
+
 NodeStats Node::Impl::stats() const {
   NodeStats stats = stats_;
   const std::uint64_t row = ports.engine->info().geometry.bytes_per_token();
@@ -209,6 +213,12 @@ std::vector<wire::HeldAttempt> Node::held_from(const NodeId& peer) const {
 }
 std::vector<SessionInfo> Node::sessions() const {
   return impl_->sessions();
+}
+void Node::for_each_session(const std::function<void(const Session&)>& look) const {
+  impl_->for_each_session(look);
+}
+const Session* Node::find_session(const SessionId& session) const {
+  return impl_->find(session);
 }
 const std::vector<HandoverReport>& Node::handovers() const {
   return impl_->reports;

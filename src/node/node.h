@@ -49,6 +49,8 @@ struct AttachRequest {
   std::optional<UeContext> context;
 };
 
+struct Session;  // node/session.h
+
 struct SessionInfo {  // GET /v1/sessions
   SessionId session;
   std::string tenant;
@@ -171,8 +173,12 @@ class Node : public PeerEvents {
   // many sessions lost their stream so.
   std::uint32_t cut_off();
   std::vector<SessionInfo> sessions() const;
-  const std::vector<HandoverReport>& handovers() const;    // newest last, bounded
-  const std::vector<DepartureReport>& departures() const;  // likewise
+  // For those who check what must always hold (sim/invariants.h): all of it, in no particular
+  // order.
+  void for_each_session(const std::function<void(const Session&)>& look) const;
+  const Session* find_session(const SessionId& session) const;  // null: not known here
+  const std::vector<HandoverReport>& handovers() const;         // newest last, bounded
+  const std::vector<DepartureReport>& departures() const;       // likewise
   NodeStats stats() const;
   bool ready() const;  // takes new sessions
 

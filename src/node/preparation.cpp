@@ -111,7 +111,11 @@ bool Node::Impl::merge_snapshot(Session& s, const wire::SessionSnapshot& snapsho
 void Node::Impl::merge(Session& s, const wire::SessionSnapshot& snapshot, session::TokenLog log) {
   const TokenPosition same = s.log.agrees_until(0, log.ids());
   // The UE may have brought more ids than the snapshot has: they stay.
-  const bool extends = log.size() > s.log.size() || same < std::min(s.log.size(), log.size());
+  bool extends = log.size() > s.log.size() || same < std::min(s.log.size(), log.size());
+  // Nor is anything taken back that the UE, attached here, was given (rule 5).
+  const bool attached = s.holder == config.name && s.stream.has_value();
+  const TokenPosition given = s.log.prompt_tokens() + (attached ? s.next_to_write : 0);
+  if (same < std::min({given, s.log.size(), log.size()})) extends = false;
   s.params = snapshot.params;
   if (extends) {
     s.staged.drop_from(same);
@@ -160,7 +164,9 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverRequest& m) {
     refuse(wire::Cause::kNoResources, "max_staged_bytes: received KV fills it");
     return;
   }
+  bool busy = false;  // a command runs in the slot
   if (s != nullptr) {
+    busy = s->incoming && s->incoming->busy() && !s->shadowing;
     if (s->role == Role::kRelaying && s->elsewhere == peer) {
       refuse(wire::Cause::kNoResources, "session: this gNB relays it already");
       return;
@@ -204,8 +210,18 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverRequest& m) {
   }
   s->incoming.reset();
   s->loan.cancel();
+  // It may have been this node's a moment ago: what was to be sent of it then is of the past.
+  close_departure(*s);
+  s->outgoing.reset();
+  s->relay_to.reset();
+  s->executing.reset();
+  s->grace.cancel();
+  s->plan_again.cancel();
+  drop_stream(*s, peer);
+  drop_held(*s);
   // What an earlier preparation or service left here counts as far as its ids are the same.
-  const auto front = usable_front(*s, *log, m.snapshot.lineage);
+  std::optional<TokenPosition> front;
+  if (!busy) front = usable_front(*s, *log, m.snapshot.lineage);
   if (!front || m.plan.relay) release_slot(*s);
   merge(*s, m.snapshot, std::move(*log));
   if (!m.plan.relay) {
@@ -315,8 +331,12 @@ void Node::Impl::handle(const NodeId& peer, wire::TokenUpdate& m) {
     become_mirror(*s);
   }
   const bool relays = s->role == Role::kRelaying && s->elsewhere == peer;
+  // An owner that was, or that decodes for a relay which this node is no more.
+  if (m.epoch < s->epoch || (m.epoch == s->epoch && s->role == Role::kServing)) {
+    ports.peers->send(peer, wire::StaleEpoch{m.session, s->epoch, s->holder});
+    return;
+  }
   if (!relays && s->role != Role::kMirror) return;
-  if (m.epoch < s->epoch) return;
   if (m.snapshot) merge_snapshot(*s, *m.snapshot);
   s->elsewhere = peer;
   if (!relays) s->epoch = m.epoch;
@@ -336,7 +356,11 @@ void Node::Impl::handle(const NodeId& peer, wire::TokenUpdate& m) {
     s->report->exact = true;
     close_report(*s);
   }
-  if (s->finish != wire::FinishReason::kNone) s->role = Role::kFinished;
+  if (s->finish != wire::FinishReason::kNone) {
+    s->role = Role::kFinished;
+    s->grace.cancel();
+    arm_log_life(*s);
+  }
   pump_stream(*s);
 }
 

@@ -327,7 +327,13 @@ void Node::Impl::on_failed(engine::SlotId slot, const Error& error) {
   if (s == nullptr) return;
   const bool here = s->role == Role::kServing || s->role == Role::kArriving;
   const bool preparing = s->role == Role::kPreparing;
+  const bool claimed = s->role == Role::kServing && s->outgoing &&
+                       s->outgoing->state() == session::SourceHandover::State::kClaimed;
   release_slot(*s);
+  if (claimed) {  // it was about to be given away: the ids are enough
+    frozen(*s);
+    return;
+  }
   if (preparing) {
     const auto source = s->incoming->source();
     ports.peers->send(source,

@@ -121,6 +121,7 @@ struct Session {
   session::TextPieces texts;  // of each generated index, as the client sees it
   Role role = Role::kMirror;
   bool resumable = false;
+  bool stopped = false;  // by DELETE (rule 10): nothing revives it
   wire::FinishReason finish = wire::FinishReason::kNone;
 
   // Attachment. `epoch` is the highest known; `holder` the node that it belongs to.

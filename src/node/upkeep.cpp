@@ -182,15 +182,28 @@ void Node::Impl::begin_grace(Session& s) {
   arm(s.grace, config.grace, s, [this](Session& live) {
     if (live.stream && live.writing) return;
     if (live.role == Role::kServing && !live.relay_to) {
-      // No end of the session: the UE may have been served elsewhere all the time, and come back.
-      drop_stream(live, NodeId());
-      ++stats_.sessions_finished;
-      cancel_outgoing(live, wire::Cause::kWithdrawn);
+      lapse(live);
+    } else if (live.role == Role::kArriving) {
       become_mirror(live);
-    } else if (live.role == Role::kArriving || live.role == Role::kRelaying) {
+    } else if (live.role == Role::kRelaying) {
+      // Whoever decodes for it need not go on.
+      wire::HandoverSuccess left;
+      left.session = live.id;
+      left.epoch = live.epoch;
+      left.relay = left.stop = true;
+      ports.peers->send(live.elsewhere, std::move(left));
       become_mirror(live);
     }
   });
+}
+
+// The UE is gone: nothing is computed any more. The ids stay for `resume_s`: it may come back, or
+// be at a node that could not tell.
+void Node::Impl::lapse(Session& s) {
+  ++stats_.sessions_finished;
+  drop_stream(s, NodeId());
+  cancel_outgoing(s, wire::Cause::kWithdrawn);
+  become_mirror(s);
 }
 
 void Node::Impl::on_stream_closed(StreamId stream) {
@@ -223,13 +236,30 @@ Status Node::Impl::stop(const SessionId& id, const std::string& token, const Nod
     ports.peers->send(last_node, std::move(stop));
     return {};
   }
+  // Where it is known as a thing of the past, the UE may know better where it went.
+  const bool owner = s->role == Role::kServing || s->role == Role::kFinished;
+  const NodeId known = s->incoming ? s->incoming->source() : s->elsewhere;
+  if (!owner && !last_node.value.empty() && last_node != config.name && last_node != known) {
+    send_stop(*s, last_node);
+  }
   end_everywhere(*s);
   return {};
+}
+
+void Node::Impl::send_stop(const Session& s, const NodeId& to) {
+  wire::RetrieveUeContextRequest stop;
+  stop.session = s.id;
+  stop.epoch = Epoch(s.epoch.value + 1);
+  stop.resume_token = s.params.resume_token;
+  stop.stop = true;
+  stop.compatibility = compatibility_;
+  ports.peers->send(to, std::move(stop));
 }
 
 // Ends the session here and passes the stop on to where it is, as far as that is known (rule 10).
 // Each node ends its own record as it passes the stop on, so tombstones in a circle end it too.
 void Node::Impl::end_everywhere(Session& s) {
+  s.stopped = true;
   if (s.role == Role::kFinished) return;
   end_move(s, MoveState::kFailed, "the session was stopped");
   if (s.role == Role::kServing) {
@@ -238,13 +268,7 @@ void Node::Impl::end_everywhere(Session& s) {
   }
   const NodeId owner = s.incoming ? s.incoming->source() : s.elsewhere;
   if (!owner.value.empty() && owner != config.name) {
-    wire::RetrieveUeContextRequest stop;
-    stop.session = s.id;
-    stop.epoch = Epoch(s.epoch.value + 1);
-    stop.resume_token = s.params.resume_token;
-    stop.stop = true;
-    stop.compatibility = compatibility_;
-    ports.peers->send(owner, std::move(stop));
+    send_stop(s, owner);
   }
   s.finish = wire::FinishReason::kCancelled;
   s.outgoing.reset();
@@ -300,7 +324,6 @@ void Node::Impl::on_peer_up(const PeerHello& hello) {
         s->outgoing->on_resynchronized(held);
       }
     }
-    if (s->relay_to == hello.node && s->role == Role::kServing) lend_to(*s, hello.node);
     evaluate(*s);
   }
 }
@@ -313,7 +336,10 @@ void Node::Impl::on_peer_down(const NodeId& down) {
   for (const SessionId& id : ids) {
     Session* s = find(id);
     if (s == nullptr) continue;
-    if (s->role == Role::kServing && s->relay_to == down) begin_grace(*s);
+    if (s->role == Role::kServing && s->relay_to == down) {
+      s->relay_to.reset();  // it goes on alone
+      begin_grace(*s);
+    }
     if (s->back_fill && s->back_fill->target->source() == down) lose_back_fill_source(*s);
     const bool waits = s->role == Role::kArriving && s->incoming && s->incoming->source() == down &&
                        !s->incoming->source_lost();

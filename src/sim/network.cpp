@@ -4,9 +4,11 @@
 #include <deque>
 #include <limits>
 #include <map>
+#include <memory>
 #include <utility>
 
 #include "kv/goodput_meter.h"
+#include "sim/callback.h"
 #include "wire/codec.h"
 
 namespace pallas::sim {
@@ -34,6 +36,9 @@ struct Link {
   std::uint64_t delivered = 0;  // real bytes
   double remaining = 0;         // real bytes of the head
   double speed = 0;             // real bytes/s
+  bool stalled = false;
+  std::vector<std::pair<std::uint64_t, Callback>> held;  // while stalled, with their generation
+  Network::Copies copies;
 
   Link(RateProcess process, std::optional<BytesPerSecond> first)
       : rate(std::move(process)), meter(first) {}
@@ -113,6 +118,7 @@ class Network::Impl {
   void set_up(int x, int y, bool up);
   void set_rate(int from, int to, BytesPerSecond rate);
   void draw(int from, int to, std::uint64_t name);
+  void set_stalled(int from, int to, bool stalled);
   Link& link(int from, int to);
   bool is_up(int from, int to) const { return up_[place(from, to)]; }
   std::uint64_t backlog(int from, int to) const {
@@ -134,6 +140,9 @@ class Network::Impl {
   Domain& new_domain(std::optional<std::uint64_t> shared_key);
   void transmit(Link& l, TimePoint when, wire::Message&& message);
   void transmit_encoded(Link& l, TimePoint when, const wire::Message& message);
+  void pass(Link& l, std::uint64_t generation, Callback arrival);
+  void copy(Link& l, const wire::Message& message);
+  void copy(Link& l, wire::KvBlock header, kv::Bytes rows);
   void begin_head(Link& l);
   void settle(Domain& domain);
   void plan(Domain& domain);
@@ -200,6 +209,7 @@ void Network::Impl::send(int from, int to, wire::Message&& message) {
   if (!is_up(from, to)) return;
   ++stats.messages;
   Link& l = link(from, to);
+  if (l.copies.count > 0) copy(l, message);
   Duration latency = l.control_latency;
   TimePoint* last = &l.last_control;
   if (settings_.relay_hop_latency) {
@@ -228,9 +238,53 @@ void Network::Impl::send(int from, int to, wire::Message&& message) {
 
 void Network::Impl::transmit(Link& l, TimePoint when, wire::Message&& message) {
   clock_.schedule(when, [this, &l, generation = l.generation,
-                         boxed = std::make_unique<wire::Message>(std::move(message))] {
-    if (l.generation == generation) listener_.on_message(l.from, l.to, std::move(*boxed));
+                         boxed = std::make_unique<wire::Message>(std::move(message))]() mutable {
+    pass(l, generation, [this, &l, boxed = std::move(boxed)] {
+      listener_.on_message(l.from, l.to, std::move(*boxed));
+    });
   });
+}
+
+void Network::Impl::pass(Link& l, std::uint64_t generation, Callback arrival) {
+  if (l.generation != generation) return;
+  if (l.stalled) {
+    l.held.emplace_back(generation, std::move(arrival));
+  } else {
+    arrival();
+  }
+}
+
+void Network::Impl::set_stalled(int from, int to, bool stalled) {
+  Link& l = link(from, to);
+  l.stalled = stalled;
+  if (stalled) return;
+  for (auto& [generation, arrival] : std::exchange(l.held, {})) {
+    pass(l, generation, std::move(arrival));
+  }
+}
+
+void Network::Impl::copy(Link& l, const wire::Message& message) {
+  --l.copies.count;
+  clock_.schedule_after(l.control_latency + l.copies.delay,
+                        [this, &l, boxed = std::make_unique<wire::Message>(message)] {
+                          if (is_up(l.from, l.to))
+                            listener_.on_message(l.from, l.to, std::move(*boxed));
+                        });
+}
+
+void Network::Impl::copy(Link& l, wire::KvBlock header, kv::Bytes rows) {
+  --l.copies.count;
+  if (l.copies.foreign) {
+    header.token_hash = ~header.token_hash;
+    for (std::byte& b : rows) b = ~b;
+  }
+  header.payload_bytes = rows.size();
+  auto boxed = std::make_unique<Kv>(Kv{std::move(header), std::move(rows)});
+  clock_.schedule_after(settings_.data_latency + l.copies.delay,
+                        [this, &l, boxed = std::move(boxed)] {
+                          if (!is_up(l.from, l.to)) return;
+                          listener_.on_kv(l.from, l.to, boxed->header, std::move(boxed->rows));
+                        });
 }
 
 void Network::Impl::transmit_encoded(Link& l, TimePoint when, const wire::Message& message) {
@@ -239,21 +293,18 @@ void Network::Impl::transmit_encoded(Link& l, TimePoint when, const wire::Messag
     codec_faults.push_back(encoded.error().describe());
     return;
   }
-  clock_.schedule(when, [this, &l, generation = l.generation, bytes = std::move(*encoded)] {
-    if (l.generation != generation) return;
-    const std::span<const std::byte> all(bytes);
-    const auto header = wire::decode_header(all.first<wire::kHeaderBytes>());
-    if (!header) {
-      codec_faults.push_back(header.error().describe());
-      return;
-    }
-    auto decoded = wire::decode(*header, all.subspan(wire::kHeaderBytes));
-    if (!decoded) {
-      codec_faults.push_back(decoded.error().describe());
-      return;
-    }
-    listener_.on_message(l.from, l.to, std::move(*decoded));
-  });
+  const std::span<const std::byte> all(*encoded);
+  const auto header = wire::decode_header(all.first<wire::kHeaderBytes>());
+  if (!header) {
+    codec_faults.push_back(header.error().describe());
+    return;
+  }
+  auto decoded = wire::decode(*header, all.subspan(wire::kHeaderBytes));
+  if (!decoded) {
+    codec_faults.push_back(decoded.error().describe());
+    return;
+  }
+  transmit(l, when, std::move(*decoded));
 }
 
 // --- KV ---
@@ -262,6 +313,7 @@ void Network::Impl::send_kv(int from, int to, wire::KvBlock header, kv::Bytes ro
   listener_.on_kv_sent(from, to, header);
   if (!is_up(from, to)) return;
   Link& l = link(from, to);
+  if (l.copies.count > 0) copy(l, header, rows);
   header.payload_bytes = rows.size();
   if (codec) header.checksum = wire::checksum(rows);
   l.backlog += rows.size();
@@ -357,9 +409,11 @@ void Network::Impl::finish_head(Link& l) {
 }
 
 void Network::Impl::arrive(Link& l) {
-  Kv kv = std::move(l.in_flight.front());
+  auto boxed = std::make_unique<Kv>(std::move(l.in_flight.front()));
   l.in_flight.pop_front();
-  listener_.on_kv(l.from, l.to, kv.header, std::move(kv.rows));
+  pass(l, l.generation, [this, &l, boxed = std::move(boxed)] {
+    listener_.on_kv(l.from, l.to, boxed->header, std::move(boxed->rows));
+  });
 }
 
 void Network::Impl::stop(Link& l) {
@@ -399,6 +453,7 @@ void Network::Impl::set_up(int x, int y, bool up) {
     const auto& l = links_[place(ends.first, ends.second)];
     if (!l) continue;
     ++l->generation;
+    l->held.clear();
     l->last_control = l->last_relay = clock_.now();
     if (l->queue.empty() && l->in_flight.empty()) continue;
     settle(*l->domain);
@@ -464,6 +519,12 @@ void Network::delay_messages(std::size_t type, Duration extra) {
 }
 void Network::draw(int from, int to, std::uint64_t name) {
   impl_->draw(from, to, name);
+}
+void Network::set_stalled(int from, int to, bool stalled) {
+  impl_->set_stalled(from, to, stalled);
+}
+void Network::copy_next(int from, int to, const Copies& copies) {
+  impl_->link(from, to).copies = copies;
 }
 void Network::check_codec(bool on) {
   impl_->codec = on;

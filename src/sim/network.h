@@ -93,6 +93,18 @@ class Network {
   void set_control_latency(int from, int to, Duration latency);
   // Delays every control message of this type (its index in wire::Message) by `extra`.
   void delay_messages(std::size_t type, Duration extra);
+  // Frames from `from` to `to` wait, as on a way that loses packets; afterwards they go on in
+  // order. A link that goes down meanwhile loses them.
+  void set_stalled(int from, int to, bool stalled);
+  // Of the next `count` frames from `from` to `to` a second one arrives `delay` later, also over a
+  // connection that was made in the meantime. `foreign`: rows come as of other ids, with a content
+  // that fits nothing.
+  struct Copies {
+    int count = 0;
+    Duration delay{0};
+    bool foreign = false;
+  };
+  void copy_next(int from, int to, const Copies& copies);
   // A new draw for a DrawnRate without a period; the same `name` gives the same rate on any link.
   void draw(int from, int to, std::uint64_t name);
   // Encodes and decodes each message on its way; faults are kept as sentences.

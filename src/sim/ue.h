@@ -47,7 +47,8 @@ class Ue : public SampleObserver {
   SessionId session;
   std::string resume_token = "secret";
   Epoch epoch;            // highest seen or tried
-  NodeId at;              // attached there
+  NodeId at;              // attached there, or tried to be
+  NodeId served_by;       // attached there last
   node::StreamId stream;  // 0: none
   wire::SessionParams params;
   TokenPosition prompt_tokens = 0;

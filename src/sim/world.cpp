@@ -136,8 +136,13 @@ int World::Impl::gnb_of(const CellId& cell) const {
 void World::Impl::boot(int index) {
   WorldGnb& g = gnbs_[static_cast<std::size_t>(index)];
   g.boot = BootId(next_boot_++);
+  Clock* clock = &world_.clock;
+  if (settings_.faulty) {
+    g.clock = std::make_unique<GnbClock>(world_.clock);
+    clock = g.clock.get();
+  }
   if (settings_.make_engine) {
-    g.engine = settings_.make_engine(world_.clock);
+    g.engine = settings_.make_engine(*clock);
   } else {
     const auto& own = settings_.gnbs[static_cast<std::size_t>(index)].engine;
     g.engine = std::make_unique<Engine>(world_.clock, own ? *own : settings_.engine,
@@ -146,8 +151,9 @@ void World::Impl::boot(int index) {
                                           return found == by_seed_.end() ? nullptr : found->second;
                                         });
   }
-  g.peers = std::make_unique<WorldPeers>(*this, index);
-  g.ues = std::make_unique<WorldUes>(*this, index);
+  // Tokens on the air outlive the node that sent them.
+  if (!g.peers) g.peers = std::make_unique<WorldPeers>(*this, index);
+  if (!g.ues) g.ues = std::make_unique<WorldUes>(*this, index);
   node::NodeConfig config = settings_.node;
   config.name = g.id;
   config.scheme = settings_.scheme;
@@ -155,8 +161,8 @@ void World::Impl::boot(int index) {
     for (const CellId& cell : serving.cells) config.cells[cell] = serving.id;
   }
   if (settings_.configure) settings_.configure(config);
-  const node::Node::Ports ports{&world_.clock, g.engine.get(), text_.get(),
-                                g.ues.get(),   g.peers.get(),  settings_.layout};
+  const node::Node::Ports ports{clock,       g.engine.get(), text_.get(),
+                                g.ues.get(), g.peers.get(),  settings_.layout};
   auto random = [draws = Random(mix(settings_.seed, g.boot.value))]() mutable {
     return draws.bits();
   };
@@ -168,6 +174,7 @@ void World::Impl::boot(int index) {
              g.engine->info().capabilities.holes,
              wire::kMinorVersion};
   g.alive = true;
+  if (settings_.faulty) return;
   for (std::size_t other = 0; other < gnbs_.size(); ++other) {
     if (static_cast<int>(other) != index && gnbs_[other].alive) {
       join(index, static_cast<int>(other));
@@ -178,26 +185,63 @@ void World::Impl::boot(int index) {
 void World::Impl::join(int x, int y) {
   WorldGnb& a = gnbs_[static_cast<std::size_t>(x)];
   WorldGnb& b = gnbs_[static_cast<std::size_t>(y)];
-  if (!a.alive || !b.alive) return;
+  if (!a.alive || !b.alive || a.paused || b.paused) return;
   network_->set_up(x, y, true);
   a.hello.held = a.node->held_from(b.id);
   b.hello.held = b.node->held_from(a.id);
-  a.node->on_peer_up(b.hello);
-  b.node->on_peer_up(a.hello);
+  tell(x, {}, "link up", nullptr, [&](node::Node& node) { node.on_peer_up(b.hello); });
+  tell(y, {}, "link up", nullptr, [&](node::Node& node) { node.on_peer_up(a.hello); });
+}
+
+void World::Impl::tell(int index, const SessionId& session, std::string_view what,
+                       const wire::Message* message, const std::function<void(node::Node&)>& call) {
+  WorldGnb& g = gnbs_[static_cast<std::size_t>(index)];
+  if (!g.alive) return;
+  WorldObserver* const observer = settings_.observer;
+  if (observer != nullptr) observer->before(index, session, what, message);
+  call(*g.node);
+  if (observer != nullptr) observer->after(index, session, what, message);
+}
+
+void World::Impl::peer_down(int at, int other) {
+  when_awake(at, [this, at, other] {
+    const NodeId& name = gnbs_[static_cast<std::size_t>(other)].id;
+    tell(at, {}, "link lost", nullptr, [&](node::Node& node) { node.on_peer_down(name); });
+  });
 }
 
 void World::Impl::cut(int x, int y) {
   network_->set_up(x, y, false);
-  WorldGnb& a = gnbs_[static_cast<std::size_t>(x)];
-  WorldGnb& b = gnbs_[static_cast<std::size_t>(y)];
-  if (a.alive) a.node->on_peer_down(b.id);
-  if (b.alive) b.node->on_peer_down(a.id);
+  peer_down(x, y);
+  peer_down(y, x);
+}
+
+void World::Impl::cut(int x, int y, Duration later) {
+  network_->set_up(x, y, false);
+  peer_down(x, y);
+  const BootId boot = gnbs_[static_cast<std::size_t>(y)].boot;
+  world_.clock.schedule_after(later, [this, x, y, boot] {
+    const WorldGnb& g = gnbs_[static_cast<std::size_t>(y)];
+    if (g.alive && g.boot == boot && !network_->is_up(x, y)) peer_down(y, x);
+  });
+}
+
+void World::Impl::wake(int index, bool timers_first) {
+  WorldGnb& g = gnbs_[static_cast<std::size_t>(index)];
+  if (!g.paused) return;
+  g.paused = false;
+  if (timers_first) g.clock->go_on();
+  std::vector<Callback> waiting = std::exchange(g.waiting, {});
+  for (Callback& told : waiting) told();
+  if (!timers_first) g.clock->go_on();
 }
 
 void World::Impl::kill(int index) {
   WorldGnb& g = gnbs_[static_cast<std::size_t>(index)];
   take_reports(g);
   g.alive = false;
+  g.paused = false;
+  g.waiting.clear();
   for (int other = 0; other < static_cast<int>(gnbs_.size()); ++other) {
     if (other != index && network_->is_up(index, other)) cut(index, other);
   }
@@ -206,6 +250,7 @@ void World::Impl::kill(int index) {
   }
   g.node.reset();
   g.engine.reset();
+  g.clock.reset();
 }
 
 Ue* World::Impl::ue_of_stream(node::StreamId stream) {
@@ -224,6 +269,29 @@ Ue* World::Impl::ue_of_session(const SessionId& session) {
   return number == 0 || number > ues_.size() ? nullptr : ues_[number - 1].get();
 }
 
+const Ue& World::Impl::owner_of(node::StreamId stream) const {
+  return *ues_[stream.value & kMaxUes];
+}
+
+void World::Impl::close_stream(int at, node::StreamId stream) {
+  when_awake(at, [this, at, stream] {
+    const Ue& ue = owner_of(stream);
+    tell(at, ue.session, "stream closed", nullptr,
+         [&](node::Node& node) { node.on_stream_closed(stream); });
+  });
+}
+
+void World::Impl::foretell(int at, const Ue& ue, const mobility::Prediction& prediction) {
+  when_awake(at, [this, at, &ue, prediction] {
+    const std::string_view what = prediction.target ? "prediction" : "prediction withdrawn";
+    tell(at, ue.session, what, nullptr, [&](node::Node& node) {
+      if (auto taken = node.on_prediction(prediction); !taken) {
+        throw std::logic_error(taken.error().message);
+      }
+    });
+  });
+}
+
 node::StreamId World::Impl::new_stream(const Ue& ue) {
   return node::StreamId((++next_stream_ << kUeBits) | ue.place);
 }
@@ -236,18 +304,56 @@ void World::Impl::draw_rate(const Ue& ue, int from, int to) {
 }
 
 void World::Impl::on_message(int from, int to, wire::Message&& message) {
+  const auto deliver = [this, from, to](wire::Message& received) {
+    const SessionId session = std::visit(
+        [](const auto& m) {
+          if constexpr (requires { m.session; }) {
+            return m.session;
+          } else {
+            return SessionId();
+          }
+        },
+        received);
+    // The observer sees it whole; the node takes it apart.
+    const bool observed = settings_.observer != nullptr;
+    wire::Message kept;
+    if (observed) kept = received;
+    tell(to, session, wire::name_of(received), observed ? &kept : nullptr, [&](node::Node& node) {
+      node.on_message(gnbs_[static_cast<std::size_t>(from)].id, std::move(received));
+    });
+  };
   WorldGnb& g = gnbs_[static_cast<std::size_t>(to)];
-  if (g.alive) g.node->on_message(gnbs_[static_cast<std::size_t>(from)].id, std::move(message));
+  if (!g.paused) {
+    deliver(message);
+  } else {
+    g.waiting.emplace_back([deliver, boxed = std::make_unique<wire::Message>(std::move(message))] {
+      deliver(*boxed);
+    });
+  }
 }
 
 void World::Impl::on_kv(int from, int to, const wire::KvBlock& header, kv::Bytes rows) {
+  const auto deliver = [this, from, to](const wire::KvBlock& block, kv::Bytes& payload) {
+    const wire::Message kept(settings_.observer != nullptr ? block : wire::KvBlock{});
+    tell(to, block.session, "KvBlock", &kept, [&](node::Node& node) {
+      node.on_kv(gnbs_[static_cast<std::size_t>(from)].id, block, std::move(payload));
+    });
+  };
   WorldGnb& g = gnbs_[static_cast<std::size_t>(to)];
-  if (g.alive) g.node->on_kv(gnbs_[static_cast<std::size_t>(from)].id, header, std::move(rows));
+  if (!g.paused) {
+    deliver(header, rows);
+  } else {
+    g.waiting.emplace_back([deliver, block = header, payload = std::move(rows)]() mutable {
+      deliver(block, payload);
+    });
+  }
 }
 
 void World::Impl::on_kv_drained(int from, int to) {
-  WorldGnb& g = gnbs_[static_cast<std::size_t>(from)];
-  if (g.alive) g.node->on_kv_drained(gnbs_[static_cast<std::size_t>(to)].id);
+  when_awake(from, [this, from, to] {
+    WorldGnb& g = gnbs_[static_cast<std::size_t>(from)];
+    if (g.alive) g.node->on_kv_drained(gnbs_[static_cast<std::size_t>(to)].id);
+  });
 }
 
 int World::Impl::relay_hops(int from, int to, const wire::TokenUpdate& update) {
@@ -328,7 +434,7 @@ Ue& World::open(const std::string& gnb, const UeSettings& settings) {
   ue.ids_are_known = !impl_->settings_.make_engine;
   if (ue.ids_are_known) impl_->by_seed_[p.seed] = &ue;
   ue.stream = impl_->new_stream(ue);
-  ue.at = g.id;
+  ue.at = ue.served_by = g.id;
   ue.path.push_back(index(gnb));
   ue.epoch = Epoch(1);
   node::OpenRequest request{ue.session, ue.params, ue.prompt(), true};
@@ -348,7 +454,7 @@ Status World::attach(Ue& ue, const std::string& gnb) {
   request.resume_token = ue.resume_token;
   request.epoch = ue.epoch;
   request.next_index = ue.received();
-  request.last_node = ue.at;
+  request.last_node = ue.served_by;
   if (ue.brings_context) request.context = ue.context(impl_->names_);
   const node::StreamId old = ue.stream;
   const NodeId left = ue.at;
@@ -356,25 +462,51 @@ Status World::attach(Ue& ue, const std::string& gnb) {
   ue.at = g.id;
   ue.path.push_back(to);
   ue.closed = false;
-  Status attached = g.alive ? g.node->attach(std::move(request), ue.stream)
-                            : Status(fail(Errc::kUnreachable, "gNB " + gnb + " is down"));
-  if (!attached) ue.stream = {};
+  Status attached;
+  if (!g.alive) {
+    attached = fail(Errc::kUnreachable, "gNB " + gnb + " is down");
+    ue.stream = {};
+  } else {
+    // Where the gNB stands still, the answer comes later.
+    impl_->when_awake(to, [this, to, &ue, &attached, waits = g.paused, stream = ue.stream,
+                           request = std::move(request)]() mutable {
+      Status answer;
+      impl_->tell(to, ue.session, "attach", nullptr,
+                  [&](node::Node& node) { answer = node.attach(std::move(request), stream); });
+      if (!answer && ue.stream == stream) ue.stream = {};
+      if (answer && ue.stream == stream)
+        ue.served_by = NodeId(impl_->names_[static_cast<std::size_t>(to)]);
+      if (!waits) attached = answer;
+    });
+  }
   // The old connection goes a little later, as a radio does it.
   if (old.value != 0 && left != g.id) {
     const int from = impl_->index_of(left);
-    clock.schedule_after(impl_->settings_.stream_close, [this, from, old] {
-      WorldGnb& was = impl_->gnbs_[static_cast<std::size_t>(from)];
-      if (was.alive) was.node->on_stream_closed(old);
-    });
+    clock.schedule_after(impl_->settings_.stream_close,
+                         [this, from, old] { impl_->close_stream(from, old); });
   }
   return attached;
 }
 
 void World::leave(Ue& ue) {
   if (ue.stream.value == 0) return;
-  const node::StreamId old = std::exchange(ue.stream, {});
-  WorldGnb& g = impl_->gnbs_[static_cast<std::size_t>(index(ue.at.value))];
-  if (g.alive) g.node->on_stream_closed(old);
+  impl_->close_stream(index(ue.at.value), std::exchange(ue.stream, {}));
+}
+
+Status World::stop(Ue& ue, const std::string& gnb) {
+  const int to = index(gnb);
+  if (!impl_->gnbs_[static_cast<std::size_t>(to)].alive) {
+    return fail(Errc::kUnreachable, "gNB " + gnb + " is down");
+  }
+  Status stopped;
+  impl_->when_awake(to, [this, to, &ue, &stopped, last = ue.served_by,
+                         waits = impl_->gnbs_[static_cast<std::size_t>(to)].paused] {
+    Status answer;
+    impl_->tell(to, ue.session, "stop", nullptr,
+                [&](node::Node& node) { answer = node.stop(ue.session, ue.resume_token, last); });
+    if (!waits) stopped = answer;
+  });
+  return stopped;
 }
 
 void World::predict(Ue& ue, const Forecast& forecast, const std::string& at) {
@@ -391,8 +523,7 @@ void World::predict(Ue& ue, const Forecast& forecast, const std::string& at) {
   p.valid = forecast.valid.value_or(p.in + std::chrono::seconds(5));
   p.oracle = forecast.oracle;
   note_forecast(ue, forecast.target, p.valid);
-  if (!g.alive) return;
-  if (auto taken = g.node->on_prediction(p); !taken) throw std::logic_error(taken.error().message);
+  impl_->foretell(impl_->index_of(g.id), ue, p);
 }
 
 void World::withdraw(Ue& ue, const std::string& at) {
@@ -402,8 +533,7 @@ void World::withdraw(Ue& ue, const std::string& at) {
   p.seq = ++impl_->next_seq_;
   p.serving = g.cells.front();
   note_forecast(ue, std::nullopt, Duration{0});
-  if (!g.alive) return;
-  if (auto taken = g.node->on_prediction(p); !taken) throw std::logic_error(taken.error().message);
+  impl_->foretell(impl_->index_of(g.id), ue, p);
 }
 
 void World::report_position(Ue& ue, mobility::PositionReport report) {
@@ -424,12 +554,16 @@ void World::ran(Ue& ue, mobility::HandoverPhase phase, const std::string& source
   event.phase = phase;
   event.source = impl_->gnbs_[static_cast<std::size_t>(index(source))].cells.front();
   event.target = impl_->gnbs_[static_cast<std::size_t>(index(target))].cells.front();
-  for (const std::string& name : {source, target}) {
-    WorldGnb& g = impl_->gnbs_[static_cast<std::size_t>(index(name))];
-    if (!g.alive) continue;
-    if (auto taken = g.node->on_handover(event); !taken) {
-      throw std::logic_error(taken.error().message);
-    }
+  std::vector<std::string> told = {source};
+  if (target != source) told.push_back(target);
+  for (const std::string& name : told) {
+    impl_->when_awake(index(name), [this, to = index(name), &ue, event] {
+      impl_->tell(to, ue.session, mobility::to_string(event.phase), nullptr, [&](node::Node& node) {
+        if (auto taken = node.on_handover(event); !taken) {
+          throw std::logic_error(taken.error().message);
+        }
+      });
+    });
   }
 }
 
@@ -454,6 +588,9 @@ bool World::hand_over(Ue& ue, const std::string& target) {
 void World::cut(const std::string& x, const std::string& y) {
   impl_->cut(index(x), index(y));
 }
+void World::cut(const std::string& x, const std::string& y, Duration later) {
+  impl_->cut(index(x), index(y), later);
+}
 void World::join(const std::string& x, const std::string& y) {
   impl_->join(index(x), index(y));
 }
@@ -462,6 +599,18 @@ void World::kill(const std::string& gnb) {
 }
 void World::restart(const std::string& gnb) {
   impl_->boot(index(gnb));
+}
+void World::pause(const std::string& gnb) {
+  WorldGnb& g = impl_->gnbs_[static_cast<std::size_t>(index(gnb))];
+  if (!g.alive || !g.clock) return;
+  g.paused = true;
+  g.clock->stop();
+}
+void World::wake(const std::string& gnb, bool timers_first) {
+  impl_->wake(index(gnb), timers_first);
+}
+bool World::paused(const std::string& gnb) const {
+  return impl_->gnbs_[static_cast<std::size_t>(index(gnb))].paused;
 }
 
 }  // namespace pallas::sim

@@ -33,6 +33,22 @@ struct GnbSettings {
 // shadow.
 node::NodeConfig patient_node();
 
+// Hears what happens to each node, for those who judge or count it.
+class WorldObserver {
+ public:
+  virtual ~WorldObserver() = default;
+  // Around all that a node is told: `what` is a message's name or that of the call. The session is
+  // empty where it is about a peer.
+  virtual void before(int gnb, const SessionId& session, std::string_view what,
+                      const wire::Message* message) = 0;
+  virtual void after(int gnb, const SessionId& session, std::string_view what,
+                     const wire::Message* message) = 0;
+  // A node writes a token to a stream of this UE, whether somebody still reads it or not.
+  virtual void on_emitted(int gnb, const Ue& ue, const node::TokenEvent& token) = 0;
+  // A message leaves, and perhaps arrives.
+  virtual void on_sent(int from, int to, const wire::Message& message) = 0;
+};
+
 struct WorldSettings {
   std::vector<GnbSettings> gnbs;
   std::string scheme = "two-front";
@@ -51,8 +67,11 @@ struct WorldSettings {
   bool keep_arrivals = true;  // Ue::arrivals(); 24 bytes a token
   bool check_codec = false;   // encode and decode each message
   std::uint64_t seed = 1;
+  // gNBs can be paused, and their links come up by join() alone, not with a restart.
+  bool faulty = false;
+  WorldObserver* observer = nullptr;  // outlives World
   // In place of sim::Engine and its silent text: tests run other engines. A codec serves all gNBs.
-  std::function<std::unique_ptr<engine::Engine>(VirtualClock&)> make_engine;
+  std::function<std::unique_ptr<engine::Engine>(Clock&)> make_engine;
   std::function<std::unique_ptr<engine::TextCodec>()> make_text;
   std::function<std::unique_ptr<Ue>()> make_ue;
 };
@@ -82,6 +101,8 @@ class World {
   Ue& open(const std::string& gnb, const UeSettings& settings);
   Status attach(Ue& ue, const std::string& gnb);
   void leave(Ue& ue);  // the stream's connection is gone
+  // DELETE at that gNB; the UE names the one that it was attached to last.
+  Status stop(Ue& ue, const std::string& gnb);
   const std::vector<std::unique_ptr<Ue>>& ues() const;
   Ue* find(const SessionId& session);
 
@@ -109,9 +130,16 @@ class World {
 
   // --- faults ---
   void cut(const std::string& x, const std::string& y);  // both see the link go down
+  // The same, but `y` sees it `later`.
+  void cut(const std::string& x, const std::string& y, Duration later);
   void join(const std::string& x, const std::string& y);
   void kill(const std::string& gnb);
   void restart(const std::string& gnb);
+  // Nothing of the gNB runs, engine included; what it is told waits (WorldSettings::faulty).
+  void pause(const std::string& gnb);
+  // What waits comes before the timers that are due, or after them.
+  void wake(const std::string& gnb, bool timers_first);
+  bool paused(const std::string& gnb) const;
 
   // --- results ---
   // Completes the records with the nodes' reports; call it when the run is over.

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "sim/gnb_clock.h"
 #include "sim/world.h"
 
 namespace pallas::sim {
@@ -19,7 +20,10 @@ struct WorldGnb {
   std::vector<CellId> cells;
   bool alive = false;
   BootId boot;
-  node::PeerHello hello;  // to the others; what it holds of them is filled in each time
+  node::PeerHello hello;            // to the others; what it holds of them is filled in each time
+  std::unique_ptr<GnbClock> clock;  // if WorldSettings::faulty
+  bool paused = false;
+  std::vector<Callback> waiting;  // while it is paused: what it is told
   std::unique_ptr<engine::Engine> engine;
   std::unique_ptr<WorldPeers> peers;
   std::unique_ptr<WorldUes> ues;
@@ -46,13 +50,33 @@ class World::Impl : public NetworkListener {
   void boot(int index);
   void join(int x, int y);
   void cut(int x, int y);
+  void cut(int x, int y, Duration later);
+  void peer_down(int at, int other);
   void kill(int index);
+  void wake(int index, bool timers_first);
+  // Tells a node something now, or when it goes on. Nothing where it is down.
+  void tell(int index, const SessionId& session, std::string_view what,
+            const wire::Message* message, const std::function<void(node::Node&)>& call);
+  // Runs `action` now, or when the gNB goes on.
+  template <class Action>
+  void when_awake(int index, Action action) {
+    WorldGnb& g = gnbs_[static_cast<std::size_t>(index)];
+    if (g.paused) {
+      g.waiting.emplace_back(std::move(action));
+    } else {
+      action();
+    }
+  }
   int index_of(const NodeId& id) const;
   int index_of(const std::string& name) const;
   int gnb_of(const CellId& cell) const;  // -1: none
   Ue* ue_of_stream(node::StreamId stream);
   Ue* ue_of_session(const SessionId& session);
   node::StreamId new_stream(const Ue& ue);
+  // The UE behind a stream, also one that it has left.
+  const Ue& owner_of(node::StreamId stream) const;
+  void close_stream(int at, node::StreamId stream);
+  void foretell(int at, const Ue& ue, const mobility::Prediction& prediction);
   void draw_rate(const Ue& ue, int from, int to);
 
   // --- world_records.cpp ---

@@ -59,6 +59,9 @@ class WorldUes : public node::UeLink {
   WorldUes(World::Impl& world, int self) : world_(world), self_(self) {}
 
   void deliver(node::StreamId stream, const node::TokenEvent& token) override {
+    if (world_.settings_.observer != nullptr) {
+      world_.settings_.observer->on_emitted(self_, world_.owner_of(stream), token);
+    }
     const Duration latency = world_.settings_.radio_latency;
     if (latency.count() == 0) {
       arrive(stream, token);

@@ -72,10 +72,14 @@ void World::Impl::on_sent(int from, int to, const wire::Message& message) {
       p->freed_s = seconds(world_.clock.now());
     }
   }
+  if (settings_.observer != nullptr) settings_.observer->on_sent(from, to, message);
   if (world_.on_sent) world_.on_sent(from, to, message);
 }
 
 void World::Impl::on_kv_sent(int from, int to, const wire::KvBlock& header) {
+  if (settings_.observer != nullptr) {
+    settings_.observer->on_sent(from, to, wire::Message(header));
+  }
   if (world_.on_sent) world_.on_sent(from, to, wire::Message(header));
 }
 

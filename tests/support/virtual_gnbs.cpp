@@ -22,7 +22,7 @@ sim::WorldSettings settings_of(const VirtualGnbs::Options& options) {
   settings.network.sight = sim::GoodputSight::kCurrent;
   settings.configure = options.configure;
   settings.check_codec = true;
-  settings.make_engine = [config = options.engine](sim::VirtualClock& clock) {
+  settings.make_engine = [config = options.engine](Clock& clock) {
     return std::make_unique<engine::FakeEngine>(clock, config);
   };
   settings.make_text = [] { return std::make_unique<engine::FakeTextCodec>(); };
