@@ -41,6 +41,9 @@ struct Options {
   bool json = false;
 };
 
+// Until all sessions have begun.
+constexpr Duration kStart = std::chrono::seconds(120);
+
 TimePoint now() {
   return TimePoint(std::chrono::steady_clock::now().time_since_epoch());
 }
@@ -150,7 +153,7 @@ class Run {
       wait(begin + to_duration(Seconds(k / options_.opens_per_second)));
       clients_.open(k < options_.sessions ? a_ : b_, 1000 + k, body(1000 + k));
     }
-    const TimePoint latest = now() + std::chrono::seconds(30);
+    const TimePoint latest = now() + kStart;
     const auto started = [&] {
       return std::all_of(clients_.sessions().begin(), clients_.sessions().end(),
                          [](const LoadSession& s) { return s.next > 0 || !s.error.empty(); });

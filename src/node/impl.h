@@ -220,13 +220,15 @@ class Node::Impl : public engine::EngineEvents {
   wire::FinishReason finish_of(Session& s);
 
   // --- residents.cpp ---
-  Seconds residents_interval(const Session* but) const;
+  Seconds residents_interval();
   TokenPosition prefill_budget(Session& s);
-  double prefill_share() const;
+  double prefill_share();
   void tell_resources();
   void tell_resources(const NodeId& peer);
   void handle(const NodeId& peer, wire::ResourceStatus& m);
-  TimePoint chunk_after_{};  // when a preparation may compute its next chunk
+  TimePoint chunk_after_{};        // when a preparation may compute its next chunk
+  Seconds residents_interval_{0};  // as it was lately
+  TimePoint residents_until_{};    // then it is looked at anew
   double told_share_ = 1;
 
   // --- shadow.cpp ---

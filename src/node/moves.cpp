@@ -111,6 +111,8 @@ Status Node::Impl::may_move(const Session& s, const NodeId& target) const {
 // What the scheme would do if it were told in time, which an order can be.
 plan::Decision Node::Impl::plan_move(const Session& s, const NodeId& target) {
   auto input = plan_input(s, target, config.t_max, false);
+  input.sigma.reset();  // of the radio's prediction; an order is certain
+  input.confidence.reset();
   const Seconds window = scheme_->decide(input).window;
   if (window <= Seconds(0)) {
     input.at_handover = true;

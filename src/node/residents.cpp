@@ -15,29 +15,39 @@ namespace {
 constexpr TokenPosition kSparingChunk = 8;
 // Told again when it differs by this share: plans are no more precise.
 constexpr double kChange = 0.1;
+// Who decodes here is looked at so often.
+constexpr Duration kSeen = std::chrono::milliseconds(5);
 
 }  // namespace
 
-// Between two tokens of the sessions that decode here, but for `but`; 0: there are none.
-Seconds Node::Impl::residents_interval(const Session* but) const {
+// Between two tokens of the sessions that decode here; 0: there are none. Where thousands decode
+// and hundreds are prepared this is asked all the time; start_serving() has it looked at anew.
+Seconds Node::Impl::residents_interval() {
+  const TimePoint now = ports.clock->now();
+  if (now < residents_until_) return residents_interval_;
+  residents_until_ = now + kSeen;
+  residents_interval_ = Seconds(0);
   std::uint32_t count = 0;
   TokenPosition deepest = 0;
   double fastest = 0;  // tokens/s that one wants
   for (const auto& [slot, s] : by_slot_) {
-    if (s == but || s->role != Role::kServing || !s->decoding) continue;
+    if (s->role != Role::kServing || !s->decoding) continue;
     ++count;
     deepest = std::max(deepest, s->front);
     const double rate = s->params.max_token_rate;
     fastest = std::max(fastest, rate > 0 ? rate : std::numeric_limits<double>::infinity());
   }
-  if (count == 0) return Seconds(0);
-  return std::max(ports.engine->info().profile.decode_step(count, deepest), Seconds(1 / fastest));
+  if (count > 0) {
+    residents_interval_ =
+        std::max(ports.engine->info().profile.decode_step(count, deepest), Seconds(1 / fastest));
+  }
+  return residents_interval_;
 }
 
 TokenPosition Node::Impl::prefill_budget(Session& s) {
   constexpr TokenPosition kAll = std::numeric_limits<TokenPosition>::max();
   if (config.preparation_spacing <= 1 || !s.incoming || !s.incoming->plan().meet) return kAll;
-  const Seconds interval = residents_interval(&s);
+  const Seconds interval = residents_interval();
   if (interval <= Seconds(0)) return kAll;
   const TimePoint now = ports.clock->now();
   if (now < chunk_after_) {
@@ -52,8 +62,8 @@ TokenPosition Node::Impl::prefill_budget(Session& s) {
   return kSparingChunk;
 }
 
-double Node::Impl::prefill_share() const {
-  const Seconds interval = residents_interval(nullptr);
+double Node::Impl::prefill_share() {
+  const Seconds interval = residents_interval();
   if (config.preparation_spacing <= 1 || interval <= Seconds(0)) return 1;
   const auto& profile = ports.engine->info().profile;
   const Seconds chunk = profile.prefill_time(0, kSparingChunk);

@@ -110,6 +110,7 @@ void Node::Impl::start_serving(Session& s, Duration first_due) {
   }
   s.prefilling = false;
   s.decoding = true;
+  residents_until_ = TimePoint();
   if (s.report) s.arriving->decode_asked.first(ports.clock->now());
   ports.engine->decode(*s.slot, decode_params(s, first_due));
 }
