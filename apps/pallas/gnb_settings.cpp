@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "gnb_config.h"
-#include "wire/messages.h"
+#include "wire/validate.h"
 
 namespace pallas::app {
 namespace {
@@ -391,6 +391,7 @@ Result<std::pair<std::string, std::string>> split_pair(const std::string& field,
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
     return wrong(field, "'" + text + "' is not of the form " + form);
   }
+  if (!wire::is_utf8(text)) return wrong(field, "must be UTF-8");
   return std::pair(text.substr(0, equals), text.substr(equals + 1));
 }
 
@@ -419,6 +420,8 @@ std::string flag_of(std::string_view key) {
 Status set_from_text(GnbConfig& config, const Setting& setting, const std::string& text) {
   switch (setting.kind) {
     case SettingKind::kText:
+      // As in a file: what is printed must be read as the same again.
+      if (!wire::is_utf8(text)) return wrong(setting.key, "must be UTF-8");
       return setting.set(config, text);
     case SettingKind::kBool:
       if (text == "true" || text == "false") return setting.set(config, text == "true");

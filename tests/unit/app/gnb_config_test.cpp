@@ -300,6 +300,7 @@ TEST(GnbConfig, flags_are_read_by_the_type_of_their_setting) {
   EXPECT_EQ(config.node.name, NodeId("7"));
   EXPECT_TRUE(set_from_text(config, setting_of("mirror_on_prediction"), "false"));
   EXPECT_FALSE(config.node.mirror_on_prediction);
+  EXPECT_FALSE(set_from_text(config, setting_of("model"), "m\xff.gguf"));  // TOML cannot hold it
   EXPECT_FALSE(set_from_text(config, setting_of("slots"), "4x"));
   EXPECT_FALSE(set_from_text(config, setting_of("slots"), ""));
   EXPECT_FALSE(set_from_text(config, setting_of("alpha"), "half"));
@@ -311,6 +312,7 @@ TEST(GnbConfig, pairs_on_the_command_line_must_be_whole_and_distinct) {
   EXPECT_TRUE(add_peer(config, "gnb-b=127.0.0.1:7081"));
   EXPECT_FALSE(add_peer(config, "gnb-b=127.0.0.1:7082"));
   EXPECT_FALSE(add_peer(config, "gnb-c"));
+  EXPECT_FALSE(add_peer(config, "gnb-\xd0=127.0.0.1:7082"));
   EXPECT_FALSE(add_peer(config, "=127.0.0.1:7081"));
   EXPECT_TRUE(add_cell(config, "cell_0_0=gnb-b"));
   EXPECT_FALSE(add_cell(config, "cell_0_0=gnb-c"));
