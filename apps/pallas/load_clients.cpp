@@ -50,6 +50,19 @@ std::string text_after(std::string_view text, std::string_view name) {
   return std::string(rest.substr(0, rest.find('"')));
 }
 
+// With all that the UE has, as the UE library does: the target may not have heard of the last ids.
+std::string attach_body(const LoadSession& session, std::uint64_t epoch,
+                        const std::string& last_node) {
+  std::string ids;
+  for (TokenIndex i = 0; i < session.next; ++i) {
+    ids += (i == 0 ? "" : ",") + std::to_string(sim::sampled_token(session.seed, i));
+  }
+  return fmt::format(R"({{"epoch":{},"next_index":{},"last_node":"{}","endpoint":"completions",)"
+                     R"("request":{},"session":{},"ids":[{}],"sampled_by":[["{}",{}]]}})",
+                     epoch, session.next, last_node, session.body, session.event, ids, last_node,
+                     session.next);
+}
+
 }  // namespace
 
 Result<LoadClients> LoadClients::create() {
@@ -97,6 +110,7 @@ std::size_t LoadClients::open(std::uint16_t port, std::uint64_t seed, const std:
   const std::size_t number = sessions_.size();
   LoadSession session;
   session.seed = seed;
+  session.body = body;
   session.began.push_back(0);
   session.asked.push_back(now());
   Link link;
@@ -122,8 +136,7 @@ void LoadClients::attach(std::size_t number, std::uint16_t port, const std::stri
                      fmt::format("Pallas-Resume: 1\r\nPallas-UE: ue-{}\r\n"
                                  "Pallas-Resume-Token: {}\r\n",
                                  number, session.resume_token),
-                     fmt::format(R"({{"epoch":{},"next_index":{},"last_node":"{}"}})",
-                                 ++session.epoch, session.next, last_node));
+                     attach_body(session, ++session.epoch, last_node));
   stream_of_[number] = start(port, std::move(link));
   if (stream_of_[number] < 0) session.error = std::string("connect: ") + std::strerror(errno);
 }
@@ -266,6 +279,10 @@ bool LoadClients::take_events(LoadSession& session, Link& link, std::string_view
   }
   if (event.starts_with("event: pallas.session")) {
     session.granted.push_back(now());
+    const auto data = event.find("data: ");
+    if (session.event.empty() && data != std::string_view::npos) {
+      session.event = event.substr(data + 6);
+    }
     session.id = text_after(event, "\"session\":\"");
     if (auto token = text_after(event, "\"resume_token\":\""); !token.empty()) {
       session.resume_token = std::move(token);

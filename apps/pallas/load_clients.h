@@ -17,7 +17,8 @@
 namespace pallas::app {
 
 struct LoadSession {
-  std::uint64_t seed = 0;  // of its request; the ids follow from it
+  std::uint64_t seed = 0;   // of its request; the ids follow from it
+  std::string body, event;  // its request, and the session's own first event: to attach with
   std::string id, resume_token;
   std::uint64_t epoch = 0;
   TokenIndex next = 0;              // it has all indices below

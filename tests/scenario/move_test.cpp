@@ -223,6 +223,23 @@ TEST_F(Moves, an_order_and_a_handover_by_the_radio_may_cross_at_any_time) {
   }
 }
 
+TEST_F(Moves, a_doubtful_prediction_of_the_radio_does_not_make_an_order_doubtful) {
+  VirtualUe& ue = talk();
+  const auto certain = world.node("a").move({ue.session, NodeId("b"), true});
+  mobility::Prediction doubtful;
+  doubtful.ue = ue.id;
+  doubtful.seq = 1;
+  doubtful.serving = CellId("cell-a");
+  doubtful.target = CellId("cell-c");
+  doubtful.in = 4s;
+  doubtful.confidence = 0.01;
+  doubtful.sigma = 3s;
+  ASSERT_TRUE(world.node("a").on_prediction(doubtful));
+  const auto planned = world.node("a").move({ue.session, NodeId("b"), true});
+  ASSERT_TRUE(certain && planned);
+  EXPECT_NEAR(planned->window_s, certain->window_s, 0.01);
+}
+
 TEST_F(Moves, predictions_of_the_radio_do_not_disturb_an_order) {
   for (const char* predicted : {"b", "c"}) {
     VirtualGnbs w({});
@@ -417,6 +434,22 @@ TEST_F(Moves, residents_and_incoming_never_exceed_the_cache) {
   EXPECT_EQ(world.node("b").stats().preparations_refused, 1u);
   for (VirtualUe* ue : residents) expect_whole(world, *ue);
   expect_whole(world, mover);
+}
+
+TEST_F(Moves, a_target_whose_memory_for_rows_is_full_refuses_further_preparations) {
+  VirtualGnbs w({.configure = [](node::NodeConfig& c) { c.max_staged_bytes = 1024; }});
+  VirtualUe& first = w.open("a", 600, [](auto& p) { p.max_tokens = 300; });
+  VirtualUe& second = w.open("a", 600, [](auto& p) { p.max_tokens = 300; });
+  w.clock.run_for(3s);
+  w.predict(first, "a", "b", 1s);
+  ASSERT_TRUE(w.clock.run_until([&] { return w.node("b").stats().staged_bytes == 1024; }, 1s));
+  w.predict(second, "a", "b", 500ms);
+  w.clock.run_for(5ms);
+  EXPECT_EQ(w.node("b").stats().preparations_refused, 1u);
+  EXPECT_LE(w.node("b").stats().staged_bytes, 1024u);
+  w.hand_over(first, "a", "b", 0s);
+  expect_whole(w, first);
+  expect_whole(w, second);
 }
 
 TEST_F(Moves, figures_of_memory_are_those_of_the_engine) {
