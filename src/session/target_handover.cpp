@@ -399,13 +399,15 @@ void TargetHandover::on_status(const wire::SnStatusTransfer& status) {
   rest.first = status.first;
   rest.ids = status.ids;
   rest.by = status.by;
+  const TokenPosition rest_end = status.first + static_cast<TokenPosition>(status.ids.size());
   if (!on_tokens(rest)) diverged_ = true;
   status_known_ = true;
   source_n_ = diverged_ ? 0 : status.n;
   kv_coming_ = kv_coming_ && status.has_kv;
   next_due_ = std::chrono::microseconds(status.next_due_us);
   if (status.finish != wire::FinishReason::kNone) finish_ = status.finish;
-  if (log_.hash(log_.size()) != status.token_hash) counts_.inexact = true;
+  // The UE may have brought more ids than the source had.
+  if (log_.size() < rest_end || log_.hash(rest_end) != status.token_hash) counts_.inexact = true;
   if (state_ == State::kClaiming) state_ = State::kCompleting;
   if (state_ == State::kPreparing) state_ = State::kSettled;
   advance();

@@ -60,10 +60,11 @@ void HandoverWorld::Engine::attach_rows(session::Rows rows) {
   attaching_.push_back(std::move(values));
 }
 
-void HandoverWorld::Engine::decode_next() {
-  require(!busy() && kv.size() + 1 == world_.target_log_.size());
+void HandoverWorld::Engine::decode_next(std::vector<TokenId> ahead) {
+  const auto& log = world_.target_log_;
+  require(!busy() && ahead.size() < 2 && kv.size() + 1 == log.size() + ahead.size());
   decoding_ = true;
-  append(world_.target_log_.at(world_.target_log_.size() - 1));
+  append(ahead.empty() ? log.at(log.size() - 1) : ahead.back());
 }
 
 void HandoverWorld::Engine::truncate(TokenPosition front) {
@@ -549,7 +550,7 @@ void HandoverWorld::check_complete() {
   if (!target_ || target_->state() != session::TargetHandover::State::kComplete) return;
   complete_ = true;
   const TokenPosition known = target_log_.size() - 1;
-  require(engine_.kv.size() == known || engine_.kv.size() == known + 1);
+  require(engine_.kv.size() >= known && engine_.kv.size() <= known + 2);  // two ahead
   for (TokenPosition p = 0; p < known; ++p) require(engine_.kv[p] == target_log_.hash(p + 1));
   require(target_->front() == engine_.kv.size());
   if (honest_ && exact_) require(!target_->counts().inexact);

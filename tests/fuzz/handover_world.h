@@ -55,7 +55,7 @@ class HandoverWorld : public session::SourcePort {
     }
     void attach_rows(session::Rows rows) override;
     void attach_part(session::Scattered) override { require(false); }  // no plan here is partial
-    void decode_next() override;
+    void decode_next(std::vector<TokenId> ahead) override;
     void truncate(TokenPosition front) override;
     TokenPosition prefill_budget() override { return world_.budget_; }
     bool may_follow() const override { return world_.may_follow_; }

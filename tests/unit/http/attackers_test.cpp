@@ -70,6 +70,11 @@ class AttackersTest : public testing::Test, public Backend {
   }
   node::NodeStats stats() const override { return node->stats(); }
   bool ready() const override { return node->ready(); }
+  Result<node::MoveReport> move(const node::MoveOrder& order) override { return node->move(order); }
+  std::optional<node::MoveReport> moved(const std::string& id) const override {
+    return node->moved(id);
+  }
+  node::DrainStatus drain_status() const override { return node->drain_status(); }
 
   // A whole session, as a UE brings it to a gNB that does not know it; then the client goes.
   int attach_as(const std::string& session, const std::string& token, const std::string& ue) {

@@ -3,6 +3,7 @@
 #include "engine_contract.h"
 
 #include "sim/engine.h"
+#include "sim/virtual_clock.h"
 
 namespace pallas::test {
 namespace {
