@@ -331,8 +331,12 @@ void Node::Impl::handle(const NodeId& peer, wire::TokenUpdate& m) {
     become_mirror(*s);
   }
   const bool relays = s->role == Role::kRelaying && s->elsewhere == peer;
-  // An owner that was, or that decodes for a relay which this node is no more.
   if (m.epoch < s->epoch || (m.epoch == s->epoch && s->role == Role::kServing)) {
+    // Told before it heard of the claim that is on its way to it.
+    const bool claims = relays || (s->role == Role::kArriving && s->elsewhere == peer) ||
+                        (s->incoming && s->incoming->source() == peer);
+    if (claims) return;
+    // An owner that was, or that decodes for a relay which this node is no more.
     ports.peers->send(peer, wire::StaleEpoch{m.session, s->epoch, s->holder});
     return;
   }
