@@ -136,13 +136,13 @@ int World::Impl::gnb_of(const CellId& cell) const {
 void World::Impl::boot(int index) {
   WorldGnb& g = gnbs_[static_cast<std::size_t>(index)];
   g.boot = BootId(next_boot_++);
-  Clock* clock = &world_.clock;
+  Clock* own_clock = &world_.clock;
   if (settings_.faulty) {
     g.clock = std::make_unique<GnbClock>(world_.clock);
-    clock = g.clock.get();
+    own_clock = g.clock.get();
   }
   if (settings_.make_engine) {
-    g.engine = settings_.make_engine(*clock);
+    g.engine = settings_.make_engine(*own_clock);
   } else {
     const auto& own = settings_.gnbs[static_cast<std::size_t>(index)].engine;
     g.engine = std::make_unique<Engine>(world_.clock, own ? *own : settings_.engine,
@@ -161,7 +161,7 @@ void World::Impl::boot(int index) {
     for (const CellId& cell : serving.cells) config.cells[cell] = serving.id;
   }
   if (settings_.configure) settings_.configure(config);
-  const node::Node::Ports ports{clock,       g.engine.get(), text_.get(),
+  const node::Node::Ports ports{own_clock,   g.engine.get(), text_.get(),
                                 g.ues.get(), g.peers.get(),  settings_.layout};
   auto random = [draws = Random(mix(settings_.seed, g.boot.value))]() mutable {
     return draws.bits();
