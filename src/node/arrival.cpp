@@ -136,10 +136,11 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
   }
   if (s->leaving && s->leaving->handover_began()) close_departure(*s);  // it came back
 
+  const bool lent = s->relay_to.has_value();
+  s->relay_to.reset();  // in any role: the UE is here
   switch (s->role) {
     case Role::kServing:
       s->executing.reset();
-      if (s->relay_to) s->relay_to.reset();
       if (s->outgoing && s->outgoing->state() == session::SourceHandover::State::kClaimed) {
         // Claimed, but back before the step ended: the claim is stale now.
         ports.peers->send(s->outgoing->target(), wire::StaleEpoch{s->id, s->epoch, config.name});
@@ -198,10 +199,7 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
       after_target(*s);
       return {};
     case Role::kArriving:
-      if (s->relay_to) {  // was to decode for another gNB, which needs no report here
-        s->relay_to.reset();
-        open_report(*s, request);
-      }
+      if (lent) open_report(*s, request);  // decoding for another gNB needed none here
       if (s->incoming && !s->incoming->status_known()) claim(*s);
       pump_stream(*s);
       return {};
@@ -446,15 +444,14 @@ void Node::Impl::handle(const NodeId& peer, wire::Moved& m) {
                         s->incoming->source() == peer && !s->incoming->status_known();
   const bool relaying = s->role == Role::kRelaying && s->elsewhere == peer;
   if (!arriving && !relaying) return;
-  if (m.snapshot && m.snapshot->params.resume_token == s->params.resume_token) {
-    merge_snapshot(*s, *m.snapshot);
-    s->epoch = std::max(s->epoch, m.epoch);
-    pump_stream(*s);
-  }
-  if (m.epoch > s->epoch) {
+  if (m.epoch > s->epoch) {  // before its ids are taken: an epoch is not this UE's for being known
     wire::StaleEpoch stale{m.session, m.epoch, m.node};
     handle(peer, stale);
     return;
+  }
+  if (m.snapshot && m.snapshot->params.resume_token == s->params.resume_token) {
+    merge_snapshot(*s, *m.snapshot);
+    pump_stream(*s);
   }
   s->elsewhere = m.node;
   if (m.node.value.empty() || m.node == config.name || ++s->hops > kMaxHops ||
@@ -472,7 +469,9 @@ void Node::Impl::handle(const NodeId& peer, wire::Moved& m) {
 void Node::Impl::handle(const NodeId& peer, wire::StaleEpoch& m) {
   Session* s = find(m.session);
   if (s == nullptr || s->role == Role::kFinished) return;
-  const bool newer = m.current > s->epoch || (m.current == s->epoch && m.node != config.name);
+  // Whoever does not know the holder of an epoch that this node has tells nothing new.
+  const bool other = !m.node.value.empty() && m.node != config.name;
+  const bool newer = m.current > s->epoch || (m.current == s->epoch && other);
   // Only the relay itself can say that it is none any more.
   if (!newer || (s->relay_to == m.node && peer != m.node)) return;
   // A node that only prepares holds nothing that could be stale; the source's attempt decides.

@@ -594,6 +594,7 @@ void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextRequest& m) {
   response.plan = s->outgoing->plan();
   response.snapshot = snapshot(*s);
   ports.peers->send(peer, std::move(response));
+  s->relay_to.reset();  // whom it decoded for until now
   const bool status_out = s->outgoing->state() == State::kSynced;
   if (s->outgoing->claim(m.epoch) && !status_out) freeze(*s);
 }

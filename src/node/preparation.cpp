@@ -166,6 +166,9 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverRequest& m) {
   }
   bool busy = false;  // a command runs in the slot
   if (s != nullptr) {
+    // The source has the UE under a later epoch than this node: the attachment here is of the past.
+    const bool attached = s->role == Role::kArriving || s->role == Role::kRelaying;
+    if (attached && m.snapshot.epoch > s->epoch) fence(*s, m.snapshot.epoch, peer);
     busy = s->incoming && s->incoming->busy() && !s->shadowing;
     if (s->role == Role::kRelaying && s->elsewhere == peer) {
       refuse(wire::Cause::kNoResources, "session: this gNB relays it already");
@@ -330,6 +333,11 @@ void Node::Impl::handle(const NodeId& peer, wire::TokenUpdate& m) {
     s = &emplace(m.session, m.snapshot->params, std::move(*log));
     become_mirror(*s);
   }
+  // The UE was attached later than here, or its owner could not say so under that epoch.
+  if (s->role == Role::kRelaying && m.epoch > s->epoch) {
+    fence(*s, m.epoch, peer);
+    become_mirror(*s);
+  }
   const bool relays = s->role == Role::kRelaying && s->elsewhere == peer;
   if (m.epoch < s->epoch || (m.epoch == s->epoch && s->role == Role::kServing)) {
     // Told before it heard of the claim that is on its way to it.
@@ -382,6 +390,8 @@ void Node::Impl::on_kv(const NodeId& peer, const wire::KvBlock& header, kv::Byte
                                           : s->incoming ? s->incoming.get()
                                                         : nullptr;
   if (target == nullptr || target->plan().relay) return;
+  // Rows that find no room name the attempt, too.
+  if (s->role == Role::kPreparing && target->attempt() == header.attempt) renew_incoming(*s);
   if (rows.size() != std::uint64_t{header.count} * geometry.bytes_per_token()) {
     ++stats_.kv_blocks_refused;
     ports.peers->send(peer, wire::ErrorMessage{Errc::kInvalidArgument,
@@ -394,7 +404,6 @@ void Node::Impl::on_kv(const NodeId& peer, const wire::KvBlock& header, kv::Byte
     ++stats_.kv_blocks_refused;
     return;  // what is missing later is rebuilt after kStall
   }
-  if (s->role == Role::kPreparing && target->attempt() == header.attempt) renew_incoming(*s);
   const TimePoint came = ports.clock->now();
   peers_[peer].rows_at = came;
   if (auto taken = target->on_rows(header, std::move(rows)); !taken) {
