@@ -72,6 +72,13 @@ bool Node::Impl::served_elsewhere(const Session& s, const UeContext& context) co
   return s.log.agrees_until(prompt, context.generated) < prompt + context.generated.size();
 }
 
+// The same without ids to compare: the UE had an attachment that was never heard of here, and its
+// last tokens are another node's, so they may differ from those that this node knows.
+bool Node::Impl::another_served(const Session& s, const AttachRequest& request) const {
+  return request.epoch.value > s.epoch.value + 1 && request.next_index > 0 &&
+         !request.last_node.value.empty() && request.last_node != config.name;
+}
+
 // What was decoded or ended here meanwhile is not the session any more: the UE's ids are (rule 5).
 void Node::Impl::give_way(Session& s, const NodeId& to) {
   end_move(s, MoveState::kFailed, "the UE was served elsewhere");
@@ -114,12 +121,24 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
   if (request.context && request.next_index > request.context->generated.size()) {
     return fail(Errc::kInvalidArgument, "next_index: above the ids that came with it");
   }
+  const bool brings_ids = request.context.has_value();
   if (s->role == Role::kServing || s->role == Role::kFinished) {
     if (request.context && served_elsewhere(*s, *request.context)) {
       give_way(*s, request.last_node);
     } else {
       request.context.reset();  // its own log is what the UE's came from
     }
+  }
+  if (!brings_ids && another_served(*s, request)) {
+    const bool asks =
+        s->role == Role::kRetained || s->role == Role::kMirror || s->role == Role::kMoved ||
+        (s->role == Role::kFrozen && s->outgoing && s->outgoing->claim_epoch().value != 0);
+    if (!asks || !ports.peers->is_up(request.last_node)) {
+      return fail(Errc::kInvalidArgument,
+                  "ids: " + request.last_node.value +
+                      " went on with the session, unknown here; send the session's ids");
+    }
+    s->elsewhere = request.last_node;
   }
   const TokenPosition known = s->log.size();
   if (auto adopted = adopt_ids(*s, request); !adopted) return adopted;
@@ -183,6 +202,10 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
         return {};
       }
       s->role = Role::kArriving;
+      if (s->finish != wire::FinishReason::kNone) {  // it ended before the UE came
+        arrived_finished(*s);
+        return {};
+      }
       pump_stream(*s);
       s->incoming->on_attach();
       arm_deadline(*s);

@@ -320,7 +320,10 @@ void Node::Impl::handle(const NodeId& peer, wire::TokenUpdate& m) {
     if (!m.ids.empty()) s->last_id_at = ports.clock->now();
     // A gap cannot be closed here; the link's resynchronization does.
     if (!s->incoming->on_tokens(m)) return;
-    if (m.finish != wire::FinishReason::kNone) s->finish = m.finish;
+    if (m.finish != wire::FinishReason::kNone) {
+      s->finish = m.finish;
+      if (s->role == Role::kArriving) return arrived_finished(*s);
+    }
     if (s->role == Role::kArriving) pump_stream(*s);
     after_target(*s);
     return;
@@ -340,10 +343,7 @@ void Node::Impl::handle(const NodeId& peer, wire::TokenUpdate& m) {
   }
   const bool relays = s->role == Role::kRelaying && s->elsewhere == peer;
   if (m.epoch < s->epoch || (m.epoch == s->epoch && s->role == Role::kServing)) {
-    // Told before it heard of the claim that is on its way to it.
-    const bool claims = relays || (s->role == Role::kArriving && s->elsewhere == peer) ||
-                        (s->incoming && s->incoming->source() == peer);
-    if (claims) return;
+    if (claims_from(*s, peer)) return;
     // An owner that was, or that decodes for a relay which this node is no more.
     ports.peers->send(peer, wire::StaleEpoch{m.session, s->epoch, s->holder});
     return;

@@ -213,7 +213,6 @@ void Run::attach(FaultUe& ue, int gnb) {
                 std::chrono::milliseconds(mix(mix(script_.seed, "retry"), ue.epoch.value) % 400);
   ue.last_sign = clock().now();
   if (attached) {
-    ue.turned_away = 0;
     note(gnb, static_cast<int>(ue.place), "UE attached, epoch " + std::to_string(ue.epoch.value));
     return;
   }

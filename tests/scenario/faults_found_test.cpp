@@ -245,5 +245,85 @@ TEST(FaultsFound, rows_that_find_no_room_renew_the_lease) {
   EXPECT_EQ(there->role, node::Role::kMirror);
 }
 
+TEST(FaultsFound, a_session_that_is_stopped_while_its_ue_arrives_elsewhere_frees_the_target) {
+  for (const bool attached_before : {true, false}) {
+    VirtualGnbs world({});
+    VirtualUe& ue = talk(world, 2000);
+    world.predict(ue, "a", "b", 1s);
+    world.clock.run_for(1s);
+    world.delay_messages(wire::Message(std::in_place_type<wire::HandoverSuccess>).index(), 10s);
+    world.delay_messages(wire::Message(std::in_place_type<wire::HandoverCancel>).index(), 10s);
+    if (attached_before) {
+      ASSERT_TRUE(world.attach(ue, "b"));
+    }
+    ASSERT_TRUE(world.node("a").stop(ue.session, ue.resume_token, NodeId()));
+    world.clock.run_for(10ms);  // the end may be known before its UE comes, too
+    if (!attached_before) {
+      ASSERT_TRUE(world.attach(ue, "b"));
+    }
+    world.cut("a", "b");
+    world.clock.run_for(2s);
+    EXPECT_TRUE(ue.finished);
+    EXPECT_EQ(world.engine("b").live_slots(), 0u);
+  }
+}
+
+TEST(FaultsFound, a_relay_does_not_call_its_lender_stale_for_a_late_claim) {
+  VirtualGnbs world({.scheme = "detour"});
+  VirtualUe& ue = talk(world);
+  world.hand_over(ue, "a", "b", 0s);
+  world.clock.run_for(1s);
+  ASSERT_EQ(world.node("b").find_session(ue.session)->role, node::Role::kRelaying);
+  wire::RetrieveUeContextRequest pull;  // of before, late
+  pull.session = ue.session;
+  pull.epoch = Epoch(1);
+  pull.resume_token = ue.resume_token;
+  world.node("b").on_message(NodeId("a"), pull);
+  wire::HandoverSuccess claim;
+  claim.session = ue.session;
+  claim.epoch = Epoch(1);
+  world.node("b").on_message(NodeId("a"), claim);
+  world.clock.run_for(100ms);
+  EXPECT_EQ(world.node("a").find_session(ue.session)->role, node::Role::kServing);
+  expect_whole(world, ue);
+  EXPECT_EQ(ue.transcript.entries().back().by, NodeId("a"));
+}
+
+TEST(FaultsFound, who_decodes_for_a_relay_that_fails_stops) {
+  VirtualGnbs world({.configure = [](node::NodeConfig& c) { c.grace = 1s; }});
+  VirtualUe& ue = talk(world, 2000);
+  world.engine("b").refuse_reservations(true);
+  // b hears nothing of a, and has no room to go on alone.
+  world.delay_messages(wire::Message(std::in_place_type<wire::TokenUpdate>).index(), 60s);
+  ASSERT_TRUE(world.attach(ue, "b"));
+  world.clock.run_for(500ms);
+  ASSERT_EQ(world.node("a").find_session(ue.session)->relay_to, NodeId("b"));
+  world.clock.run_for(4s);
+  EXPECT_TRUE(ue.failed);
+  EXPECT_EQ(world.engine("a").live_slots(), 0u);
+}
+
+TEST(FaultsFound, a_gnb_that_missed_an_attachment_asks_for_the_ids_that_it_cannot_know) {
+  for (const Duration alone : {4s, 15s}) {  // a still decodes, or keeps its ids alone
+    VirtualGnbs world({});
+    VirtualUe& ue = talk(world, 2000);
+    ue.brings_context = false;
+    world.predict(ue, "a", "b", 1s);
+    world.clock.run_for(1s);
+    world.cut("a", "b");
+    ASSERT_TRUE(world.attach(ue, "b"));
+    world.clock.run_for(alone);
+    EXPECT_EQ(ue.transcript.entries().back().by, NodeId("b"));
+    const auto refused = world.attach(ue, "a");
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, Errc::kInvalidArgument);
+    ue.brings_context = true;
+    ASSERT_TRUE(world.attach(ue, "a"));
+    world.clock.run_for(8s);
+    expect_clean(world, ue);
+    EXPECT_EQ(ue.transcript.entries().back().emitter, NodeId("a"));
+  }
+}
+
 }  // namespace
 }  // namespace pallas::test
