@@ -416,6 +416,13 @@ void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextResponse& m) 
   }
   s->watch.cancel();
   if (m.snapshot.finish != wire::FinishReason::kNone) {
+    // What ended there may be another continuation than the UE's, which goes on. A stop is for all.
+    const bool same = s->log.size() == m.snapshot.tokens.size() &&
+                      s->log.agrees_until(0, m.snapshot.tokens) == s->log.size();
+    if (!same && m.snapshot.finish != wire::FinishReason::kCancelled) {
+      recover(*s, "ue");
+      return;
+    }
     s->finish = m.snapshot.finish;
     arrived_finished(*s);
     return;

@@ -325,5 +325,25 @@ TEST(FaultsFound, a_gnb_that_missed_an_attachment_asks_for_the_ids_that_it_canno
   }
 }
 
+TEST(FaultsFound, what_ended_otherwise_elsewhere_does_not_end_what_the_ue_has) {
+  VirtualGnbs world({.configure = [](node::NodeConfig& c) { c.mirrors = {NodeId("c")}; }});
+  VirtualUe& ue = talk(world, 100);
+  world.cut("a", "b");
+  world.cut("b", "c");
+  world.engine("b").sample_wrongly(true);  // as another engine may
+  ASSERT_TRUE(world.attach(ue, "b"));
+  ASSERT_TRUE(world.clock.run_until(
+      [&] { return world.node("a").find_session(ue.session)->role == node::Role::kFinished; },
+      20s));
+  world.kill("b");
+  ASSERT_LT(ue.received(), 100u);
+  ASSERT_EQ(ue.transcript.entries().back().by, NodeId("b"));
+  ASSERT_TRUE(world.attach(ue, "c"));  // which asks a
+  ASSERT_TRUE(world.clock.run_until([&] { return ue.finished || ue.failed; }, 20s));
+  EXPECT_EQ(world.count("c", "a", "RetrieveUeContextRequest"), 1u);
+  EXPECT_EQ(ue.received(), 100u);
+  expect_clean(world, ue);
+}
+
 }  // namespace
 }  // namespace pallas::test
