@@ -505,7 +505,7 @@ void Node::Impl::handle(const NodeId& peer, wire::StaleEpoch& m) {
   // Only the relay itself can say that it is none any more.
   if (!newer || (s->relay_to == m.node && peer != m.node)) return;
   // A node that only prepares holds nothing that could be stale; the source's attempt decides.
-  if (s->role == Role::kPreparing && s->incoming && s->incoming->source() == peer) return;
+  if (s->role == Role::kPreparing) return;
   fence(*s, m.current, m.node);
 }
 

@@ -345,5 +345,17 @@ TEST(FaultsFound, what_ended_otherwise_elsewhere_does_not_end_what_the_ue_has) {
   expect_clean(world, ue);
 }
 
+TEST(FaultsFound, a_preparation_survives_the_late_word_of_a_third_gnb) {
+  VirtualGnbs world({});
+  VirtualUe& ue = talk(world);
+  world.predict(ue, "a", "b", 1s);
+  world.clock.run_for(1s);
+  ASSERT_EQ(world.node("b").find_session(ue.session)->role, node::Role::kPreparing);
+  world.node("b").on_message(NodeId("c"), wire::StaleEpoch{ue.session, Epoch(2), NodeId("c")});
+  ASSERT_TRUE(world.attach(ue, "b"));
+  expect_whole(world, ue);
+  expect_nothing_left(world);
+}
+
 }  // namespace
 }  // namespace pallas::test
