@@ -174,6 +174,7 @@ void FakeEngine::wake() {
 void FakeEngine::run_phase(Seconds cost, std::function<void(Duration)> done) {
   const Duration span = to_duration(cost * slow_factor_);
   stats_.busy += span;
+  if (slow_factor_ > 1) slowed_until_ = clock_.now() + span;
   timer_.arm(span, [this, span, done = std::move(done)] {
     if (answering_) {
       done(span);

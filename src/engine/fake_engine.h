@@ -95,6 +95,8 @@ class FakeEngine : public Engine {
 
   // --- for tests ---
   const Stats& stats() const { return stats_; }
+  // When the last phase that began slow (set_slow_factor) ends or has ended.
+  TimePoint slowed_until() const { return slowed_until_; }
   std::size_t live_slots() const { return slots_.size(); }
   std::optional<TokenPosition> front(SlotId slot) const;  // none: no such slot
   // All bookkeeping agrees: rows with digests, fronts with reservations, slots with counts.
@@ -188,6 +190,7 @@ class FakeEngine : public Engine {
   bool answering_ = true;
   bool wrong_ = false;
   double slow_factor_ = 1;
+  TimePoint slowed_until_{};
   Stats stats_;
   std::string last_failure_;
 };

@@ -72,6 +72,13 @@ bool Node::Impl::served_elsewhere(const Session& s, const UeContext& context) co
   return s.log.agrees_until(prompt, context.generated) < prompt + context.generated.size();
 }
 
+// The same without ids to compare: the UE had an attachment that was never heard of here, and its
+// last tokens are another node's, so they may differ from those that this node knows.
+bool Node::Impl::another_served(const Session& s, const AttachRequest& request) const {
+  return request.epoch.value > s.epoch.value + 1 && request.next_index > 0 &&
+         !request.last_node.value.empty() && request.last_node != config.name;
+}
+
 // What was decoded or ended here meanwhile is not the session any more: the UE's ids are (rule 5).
 void Node::Impl::give_way(Session& s, const NodeId& to) {
   end_move(s, MoveState::kFailed, "the UE was served elsewhere");
@@ -114,12 +121,24 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
   if (request.context && request.next_index > request.context->generated.size()) {
     return fail(Errc::kInvalidArgument, "next_index: above the ids that came with it");
   }
+  const bool brings_ids = request.context.has_value();
   if (s->role == Role::kServing || s->role == Role::kFinished) {
     if (request.context && served_elsewhere(*s, *request.context)) {
       give_way(*s, request.last_node);
     } else {
       request.context.reset();  // its own log is what the UE's came from
     }
+  }
+  if (!brings_ids && another_served(*s, request)) {
+    const bool asks =
+        s->role == Role::kRetained || s->role == Role::kMirror || s->role == Role::kMoved ||
+        (s->role == Role::kFrozen && s->outgoing && s->outgoing->claim_epoch().value != 0);
+    if (!asks || !ports.peers->is_up(request.last_node)) {
+      return fail(Errc::kInvalidArgument,
+                  "ids: " + request.last_node.value +
+                      " went on with the session, unknown here; send the session's ids");
+    }
+    s->elsewhere = request.last_node;
   }
   const TokenPosition known = s->log.size();
   if (auto adopted = adopt_ids(*s, request); !adopted) return adopted;
@@ -136,10 +155,11 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
   }
   if (s->leaving && s->leaving->handover_began()) close_departure(*s);  // it came back
 
+  const bool lent = s->relay_to.has_value();
+  s->relay_to.reset();  // in any role: the UE is here
   switch (s->role) {
     case Role::kServing:
       s->executing.reset();
-      if (s->relay_to) s->relay_to.reset();
       if (s->outgoing && s->outgoing->state() == session::SourceHandover::State::kClaimed) {
         // Claimed, but back before the step ended: the claim is stale now.
         ports.peers->send(s->outgoing->target(), wire::StaleEpoch{s->id, s->epoch, config.name});
@@ -182,6 +202,10 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
         return {};
       }
       s->role = Role::kArriving;
+      if (s->finish != wire::FinishReason::kNone) {  // it ended before the UE came
+        arrived_finished(*s);
+        return {};
+      }
       pump_stream(*s);
       s->incoming->on_attach();
       arm_deadline(*s);
@@ -198,10 +222,7 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
       after_target(*s);
       return {};
     case Role::kArriving:
-      if (s->relay_to) {  // was to decode for another gNB, which needs no report here
-        s->relay_to.reset();
-        open_report(*s, request);
-      }
+      if (lent) open_report(*s, request);  // decoding for another gNB needed none here
       if (s->incoming && !s->incoming->status_known()) claim(*s);
       pump_stream(*s);
       return {};
@@ -395,6 +416,13 @@ void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextResponse& m) 
   }
   s->watch.cancel();
   if (m.snapshot.finish != wire::FinishReason::kNone) {
+    // What ended there may be another continuation than the UE's, which goes on. A stop is for all.
+    const bool same = s->log.size() == m.snapshot.tokens.size() &&
+                      s->log.agrees_until(0, m.snapshot.tokens) == s->log.size();
+    if (!same && m.snapshot.finish != wire::FinishReason::kCancelled) {
+      recover(*s, "ue");
+      return;
+    }
     s->finish = m.snapshot.finish;
     arrived_finished(*s);
     return;
@@ -446,15 +474,14 @@ void Node::Impl::handle(const NodeId& peer, wire::Moved& m) {
                         s->incoming->source() == peer && !s->incoming->status_known();
   const bool relaying = s->role == Role::kRelaying && s->elsewhere == peer;
   if (!arriving && !relaying) return;
-  if (m.snapshot && m.snapshot->params.resume_token == s->params.resume_token) {
-    merge_snapshot(*s, *m.snapshot);
-    s->epoch = std::max(s->epoch, m.epoch);
-    pump_stream(*s);
-  }
-  if (m.epoch > s->epoch) {
+  if (m.epoch > s->epoch) {  // before its ids are taken: an epoch is not this UE's for being known
     wire::StaleEpoch stale{m.session, m.epoch, m.node};
     handle(peer, stale);
     return;
+  }
+  if (m.snapshot && m.snapshot->params.resume_token == s->params.resume_token) {
+    merge_snapshot(*s, *m.snapshot);
+    pump_stream(*s);
   }
   s->elsewhere = m.node;
   if (m.node.value.empty() || m.node == config.name || ++s->hops > kMaxHops ||
@@ -472,11 +499,13 @@ void Node::Impl::handle(const NodeId& peer, wire::Moved& m) {
 void Node::Impl::handle(const NodeId& peer, wire::StaleEpoch& m) {
   Session* s = find(m.session);
   if (s == nullptr || s->role == Role::kFinished) return;
-  const bool newer = m.current > s->epoch || (m.current == s->epoch && m.node != config.name);
+  // Whoever does not know the holder of an epoch that this node has tells nothing new.
+  const bool other = !m.node.value.empty() && m.node != config.name;
+  const bool newer = m.current > s->epoch || (m.current == s->epoch && other);
   // Only the relay itself can say that it is none any more.
   if (!newer || (s->relay_to == m.node && peer != m.node)) return;
   // A node that only prepares holds nothing that could be stale; the source's attempt decides.
-  if (s->role == Role::kPreparing && s->incoming && s->incoming->source() == peer) return;
+  if (s->role == Role::kPreparing) return;
   fence(*s, m.current, m.node);
 }
 

@@ -244,6 +244,19 @@ bool Node::Impl::stale(const Session& s, Epoch epoch, const NodeId& peer) const 
   return s.holder != peer && peer < s.holder;
 }
 
+// What that peer says under an older epoch it said before it heard of the claim that is on its way
+// to it, or has answered by lending decoding: it is not stale, but its word is.
+bool Node::Impl::claims_from(const Session& s, const NodeId& peer) {
+  const bool attached = s.role == Role::kRelaying || s.role == Role::kArriving;
+  return (attached && s.elsewhere == peer) || (s.incoming && s.incoming->source() == peer);
+}
+
+void Node::Impl::answer_stale(const Session& s, const NodeId& peer) {
+  ++stats_.stale_epochs;
+  if (claims_from(s, peer)) return;
+  ports.peers->send(peer, wire::StaleEpoch{s.id, s.epoch, s.holder});
+}
+
 void Node::Impl::claimed_by(Session& s, const NodeId& peer, Epoch epoch) {
   // Claimed by somebody else before.
   if (s.leaving && s.leaving->claim_received.happened()) close_departure(s);
@@ -267,8 +280,7 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverSuccess& m) {
     return;
   }
   if (stale(*s, m.epoch, peer)) {
-    ++stats_.stale_epochs;
-    ports.peers->send(peer, wire::StaleEpoch{m.session, s->epoch, s->holder});
+    answer_stale(*s, peer);
     return;
   }
   if (m.stop) {
@@ -509,8 +521,7 @@ void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextRequest& m) {
     return;
   }
   if (stale(*s, m.epoch, peer)) {
-    ++stats_.stale_epochs;
-    ports.peers->send(peer, wire::StaleEpoch{m.session, s->epoch, s->holder});
+    answer_stale(*s, peer);
     return;
   }
 
@@ -594,6 +605,7 @@ void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextRequest& m) {
   response.plan = s->outgoing->plan();
   response.snapshot = snapshot(*s);
   ports.peers->send(peer, std::move(response));
+  s->relay_to.reset();  // whom it decoded for until now
   const bool status_out = s->outgoing->state() == State::kSynced;
   if (s->outgoing->claim(m.epoch) && !status_out) freeze(*s);
 }

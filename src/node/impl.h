@@ -140,6 +140,8 @@ class Node::Impl : public engine::EngineEvents {
                          Duration expected_in, bool oracle);
   void make_outgoing(Session& s, const NodeId& target, const kv::TransferPlan& plan);
   void cancel_outgoing(Session& s, wire::Cause cause);
+  static bool claims_from(const Session& s, const NodeId& peer);
+  void answer_stale(const Session& s, const NodeId& peer);
   void claimed_by(Session& s, const NodeId& peer, Epoch epoch);
   void freeze(Session& s);
   void stop_engine(Session& s);
@@ -191,6 +193,7 @@ class Node::Impl : public engine::EngineEvents {
   std::optional<TokenPosition> usable_front(const Session& s, const session::TokenLog& other,
                                             Lineage lineage) const;
   Status adopt_ids(Session& s, const AttachRequest& request);
+  bool another_served(const Session& s, const AttachRequest& request) const;
   bool served_elsewhere(const Session& s, const UeContext& context) const;
   void give_way(Session& s, const NodeId& to);
   bool merge_snapshot(Session& s, const wire::SessionSnapshot& snapshot);
@@ -330,6 +333,7 @@ class Node::Impl : public engine::EngineEvents {
   void end_everywhere(Session& s);
   void send_stop(const Session& s, const NodeId& to);
   void begin_grace(Session& s);
+  void leave_lender(const Session& s);
   void lapse(Session& s);
   void housekeeping();
   const wire::Compatibility& kept_record(const wire::Compatibility& record);

@@ -166,6 +166,9 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverRequest& m) {
   }
   bool busy = false;  // a command runs in the slot
   if (s != nullptr) {
+    // The source has the UE under a later epoch than this node: the attachment here is of the past.
+    const bool attached = s->role == Role::kArriving || s->role == Role::kRelaying;
+    if (attached && m.snapshot.epoch > s->epoch) fence(*s, m.snapshot.epoch, peer);
     busy = s->incoming && s->incoming->busy() && !s->shadowing;
     if (s->role == Role::kRelaying && s->elsewhere == peer) {
       refuse(wire::Cause::kNoResources, "session: this gNB relays it already");
@@ -317,7 +320,10 @@ void Node::Impl::handle(const NodeId& peer, wire::TokenUpdate& m) {
     if (!m.ids.empty()) s->last_id_at = ports.clock->now();
     // A gap cannot be closed here; the link's resynchronization does.
     if (!s->incoming->on_tokens(m)) return;
-    if (m.finish != wire::FinishReason::kNone) s->finish = m.finish;
+    if (m.finish != wire::FinishReason::kNone) {
+      s->finish = m.finish;
+      if (s->role == Role::kArriving) return arrived_finished(*s);
+    }
     if (s->role == Role::kArriving) pump_stream(*s);
     after_target(*s);
     return;
@@ -330,12 +336,14 @@ void Node::Impl::handle(const NodeId& peer, wire::TokenUpdate& m) {
     s = &emplace(m.session, m.snapshot->params, std::move(*log));
     become_mirror(*s);
   }
+  // The UE was attached later than here, or its owner could not say so under that epoch.
+  if (s->role == Role::kRelaying && m.epoch > s->epoch) {
+    fence(*s, m.epoch, peer);
+    become_mirror(*s);
+  }
   const bool relays = s->role == Role::kRelaying && s->elsewhere == peer;
   if (m.epoch < s->epoch || (m.epoch == s->epoch && s->role == Role::kServing)) {
-    // Told before it heard of the claim that is on its way to it.
-    const bool claims = relays || (s->role == Role::kArriving && s->elsewhere == peer) ||
-                        (s->incoming && s->incoming->source() == peer);
-    if (claims) return;
+    if (claims_from(*s, peer)) return;
     // An owner that was, or that decodes for a relay which this node is no more.
     ports.peers->send(peer, wire::StaleEpoch{m.session, s->epoch, s->holder});
     return;
@@ -382,6 +390,8 @@ void Node::Impl::on_kv(const NodeId& peer, const wire::KvBlock& header, kv::Byte
                                           : s->incoming ? s->incoming.get()
                                                         : nullptr;
   if (target == nullptr || target->plan().relay) return;
+  // Rows that find no room name the attempt, too.
+  if (s->role == Role::kPreparing && target->attempt() == header.attempt) renew_incoming(*s);
   if (rows.size() != std::uint64_t{header.count} * geometry.bytes_per_token()) {
     ++stats_.kv_blocks_refused;
     ports.peers->send(peer, wire::ErrorMessage{Errc::kInvalidArgument,
@@ -394,7 +404,6 @@ void Node::Impl::on_kv(const NodeId& peer, const wire::KvBlock& header, kv::Byte
     ++stats_.kv_blocks_refused;
     return;  // what is missing later is rebuilt after kStall
   }
-  if (s->role == Role::kPreparing && target->attempt() == header.attempt) renew_incoming(*s);
   const TimePoint came = ports.clock->now();
   peers_[peer].rows_at = came;
   if (auto taken = target->on_rows(header, std::move(rows)); !taken) {

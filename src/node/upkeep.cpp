@@ -186,15 +186,19 @@ void Node::Impl::begin_grace(Session& s) {
     } else if (live.role == Role::kArriving) {
       become_mirror(live);
     } else if (live.role == Role::kRelaying) {
-      // Whoever decodes for it need not go on.
-      wire::HandoverSuccess left;
-      left.session = live.id;
-      left.epoch = live.epoch;
-      left.relay = left.stop = true;
-      ports.peers->send(live.elsewhere, std::move(left));
+      leave_lender(live);
       become_mirror(live);
     }
   });
+}
+
+// Whoever decodes for this relay need not go on.
+void Node::Impl::leave_lender(const Session& s) {
+  wire::HandoverSuccess left;
+  left.session = s.id;
+  left.epoch = s.epoch;
+  left.relay = left.stop = true;
+  ports.peers->send(s.elsewhere, std::move(left));
 }
 
 // The UE is gone: nothing is computed any more. The ids stay for `resume_s`: it may come back, or

@@ -213,7 +213,6 @@ void Run::attach(FaultUe& ue, int gnb) {
                 std::chrono::milliseconds(mix(mix(script_.seed, "retry"), ue.epoch.value) % 400);
   ue.last_sign = clock().now();
   if (attached) {
-    ue.turned_away = 0;
     note(gnb, static_cast<int>(ue.place), "UE attached, epoch " + std::to_string(ue.epoch.value));
     return;
   }
@@ -569,23 +568,49 @@ void Run::end_sessions() {
   }
 }
 
-// Eq. 10: a preparation in vain lasts no longer than T_max and what the prediction was off, but for
-// what the UE was foreseen; with a control period and a round trip for the cancel.
+// Eq. 10: a preparation in vain lasts no longer than T_max and what the prediction was off, which
+// counts until it is withdrawn, replaced or out of date; a control period and a round trip later
+// its cancel has arrived.
 void Run::check_waste() {
   world_.finish();
   for (const PreparationRecord& p : world_.preparations()) {
     if (p.end != PreparationRecord::End::kCancelled || p.moved) continue;
-    const double limit = to_seconds(script_.node.t_max + script_.node.control_period +
-                                    2 * script_.network.control_latency)
-                             .count();
-    // A prediction that never came true is good for as long as it says; it is withdrawn then.
-    double good = 0;
+    const double slack =
+        to_seconds(script_.node.control_period + 2 * script_.network.control_latency + kTick)
+            .count();
+    const double ended = p.freed_s.value_or(p.ended_s);
+    // The UE's last prediction before the end. Where it renewed an earlier one for that target, the
+    // preparation goes on for it.
+    // A handover under way is no prediction: it waits for its UE until the radio takes it back.
+    double good = 0, under_way = 0;
     for (const FaultEvent& e : script_.events) {
-      if (e.kind == FaultKind::kPredict) good = std::max(good, to_seconds(e.delay).count());
+      const double at = to_seconds(e.at).count();
+      if (at > ended) break;
+      if (is_fault(e.kind) || "ue-" + std::to_string(e.ue + 1) != p.ue) continue;
+      const bool there = name(e.b) == p.target;
+      switch (e.kind) {
+        case FaultKind::kPredict:
+        case FaultKind::kWithdraw:
+          good = at;
+          if (e.kind == FaultKind::kPredict && there) good += to_seconds(e.delay).count();
+          break;
+        case FaultKind::kExecute:
+        case FaultKind::kReject:
+        case FaultKind::kCallOff:
+        case FaultKind::kReestablish:
+          under_way = at;
+          if (e.kind == FaultKind::kExecute && there) {
+            under_way += to_seconds(script_.node.grace).count();
+          }
+          break;
+        default:
+          break;
+      }
     }
-    const double lasted = p.freed_s.value_or(p.ended_s) - p.requested_s;
-    if (lasted > std::max(limit, good) + to_seconds(kTick).count()) {
-      rules_.fail(-1, -1, "a preparation in vain lasted " + std::to_string(lasted) + " s");
+    const double latest = p.requested_s + to_seconds(script_.node.t_max).count();
+    if (ended > std::max({latest, good, under_way}) + slack) {
+      rules_.fail(-1, -1,
+                  "a preparation in vain lasted " + std::to_string(ended - p.requested_s) + " s");
     }
   }
 }

@@ -25,6 +25,7 @@ void FaultUe::on_token(const NodeId& emitter, int by_gnb, const node::TokenEvent
     by.push_back(token.by);
   }
   last_token = last_sign = now;
+  turned_away = 0;  // not with the attach: a gNB may see later that it has no room
   sim::Ue::on_token(emitter, by_gnb, token, now);
   for (; told_ < breaches().size(); ++told_) breach(breaches()[told_]);
 }

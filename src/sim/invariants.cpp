@@ -102,10 +102,14 @@ bool Invariants::clean_for(int x, int y, Duration span) const {
 }
 
 bool Invariants::undisturbed_for(int gnb, Duration span) const {
-  const TimePoint at = disturbed_at_[static_cast<std::size_t>(gnb)];
   const std::string& name = world_->names()[static_cast<std::size_t>(gnb)];
-  return world_->alive(name) && !world_->paused(name) &&
-         (at == TimePoint{} || world_->clock.now() - at >= span);
+  if (!world_->alive(name) || world_->paused(name)) return false;
+  // A chunk, or the load of the model, that began on a slowed machine outlasts the slowing, and no
+  // node can end it.
+  const auto& engine = static_cast<const engine::FakeEngine&>(world_->engine(name));
+  const TimePoint at =
+      std::max(disturbed_at_[static_cast<std::size_t>(gnb)], engine.slowed_until());
+  return at == TimePoint{} || world_->clock.now() - at >= span;
 }
 
 // --- what a node is told, and what it says ---

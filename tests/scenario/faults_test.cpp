@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <string>
 
+#include "session/target_handover.h"
 #include "sim/fault_run.h"
 
 namespace pallas::sim {
@@ -57,10 +58,15 @@ TEST(Faults, a_run_spans_at_most_a_minute) {
 // Seeds whose runs broke a promise once; what it was is in CHANGELOG.md.
 TEST(Faults, seeds_that_failed_once) {
   for (const std::uint64_t seed :
-       {69473669737254ull, 23863537719884ull, 39519314699734ull, 132481316872380ull,
+       {69473669737254ull,  23863537719884ull,  39519314699734ull,  132481316872380ull,
         150156810807574ull, 131126189112870ull, 172196953443834ull, 164132947986203ull,
         259044273364846ull, 279441394172148ull, 111319847071660ull, 104675461438856ull,
-        128027908406332ull, 111702192025132ull, 164944582556736ull}) {
+        128027908406332ull, 111702192025132ull, 164944582556736ull, 42840186230456ull,
+        147353684709100ull, 106435865701070ull, 232895076743620ull, 165066177183183ull,
+        271512437469342ull, 131664141749645ull, 251936492383393ull, 121273820956326ull,
+        73786337327461ull,  131730469676285ull, 115775840956896ull, 56434183371039ull,
+        148764294569148ull, 119670322741976ull, 67981640021032ull,  40880840735813ull,
+        64971322203590ull,  239021421110277ull}) {
     EXPECT_EQ(first_of(run(draw_faults(seed))), "") << seed;
   }
 }
@@ -101,6 +107,17 @@ std::string name_of(const Cell& cell) {
   return {};
 }
 
+// A run that may come to the state: only `partial` decodes on a part of the KV, which is one scheme
+// of many, and most of its handovers are whole in time.
+FaultScript draw_for(const Cell& cell, std::uint64_t& next) {
+  const bool on_part = cell.table == StateChange::Table::kTarget &&
+                       cell.state == static_cast<int>(session::TargetHandover::State::kOnPart);
+  for (;;) {
+    FaultScript script = draw_faults(seed_of_run(kSeed + 1, ++next));
+    if (!on_part || script.scheme == "partial") return script;
+  }
+}
+
 TEST(FaultMatrix, a_fault_at_each_state_of_source_target_and_link_breaks_no_promise) {
   using Victim = FaultTrigger::Victim;
   constexpr int kStruck = 2;            // runs that reach the state, for each cell
@@ -111,7 +128,7 @@ TEST(FaultMatrix, a_fault_at_each_state_of_source_target_and_link_breaks_no_prom
       for (const Victim victim : {Victim::kSource, Victim::kTarget, Victim::kLink}) {
         int struck = 0;
         for (std::uint64_t tried = 0; struck < kStruck && tried < kMost; ++tried) {
-          FaultScript script = draw_faults(seed_of_run(kSeed + 1, ++next));
+          FaultScript script = draw_for(cell, next);
           std::erase_if(script.events, [](const FaultEvent& e) { return is_fault(e.kind); });
           script.faulty = true;
           FaultOptions options;
