@@ -36,7 +36,7 @@ Status Node::Impl::adopt_ids(Session& s, const AttachRequest& request) {
       if (s.incoming) {
         s.incoming->on_log_cut(same);
         s.front = s.incoming->front();
-      } else if (s.shadowing) {
+      } else if (s.shadowing || s.stopping) {
         release_slot(s);
       } else if (s.slot && s.front > same) {
         ports.engine->truncate(*s.slot, same);
@@ -172,7 +172,7 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
       pump_stream(*s);
       return {};
     case Role::kFrozen:
-      if (s->outgoing && s->outgoing->claim_epoch().value == 0 && !went_on_elsewhere) {
+      if (s->outgoing && s->outgoing->claim_epoch().value == 0 && !went_on_elsewhere && s->slot) {
         // The radio said that the UE had left, but it came back before anybody claimed it.
         s->outgoing->cancel(wire::Cause::kWithdrawn);
         s->outgoing.reset();
@@ -180,7 +180,7 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
         s->executing.reset();
         s->role = Role::kServing;
         pump_stream(*s);
-        start_serving(*s, next_due(*s));
+        if (!s->stopping) start_serving(*s, next_due(*s));  // else when the step has ended
         return {};
       }
       s->outgoing.reset();

@@ -391,13 +391,16 @@ void Node::Impl::stop_engine(Session& s) {
   }
 }
 
-// Ends the step that runs, then frozen() answers the claim.
+// Ends the step that runs, then frozen() answers the claim. A target that follows takes the same
+// step: where it has come as far, it gets the session at once, and what comes of the step here is
+// dropped.
 void Node::Impl::freeze(Session& s) {
   if (s.decoding || s.prefilling) {
     stop_engine(s);
-  } else {
-    frozen(s);
+    if (s.prefilling || !s.outgoing->target_is_level()) return;
+    s.discards = true;
   }
+  frozen(s);
 }
 
 void Node::Impl::on_paused(engine::SlotId slot, TokenPosition front) {
@@ -406,6 +409,7 @@ void Node::Impl::on_paused(engine::SlotId slot, TokenPosition front) {
   s->front = front;
   s->decoding = false;
   s->prefilling = false;
+  if (std::exchange(s->discards, false)) trim_kv(*s);
   if (!std::exchange(s->stopping, false)) return;
   if (s->back_fill && s->back_fill->pausing) return part_ended(*s);
   using State = session::SourceHandover::State;

@@ -243,6 +243,8 @@ class Node::Impl : public engine::EngineEvents {
   void count_shadow(Session& s);
   void go_on_with(Session& s, const std::vector<session::ShadowToken>& tokens);
   void emit_held(Session& s);
+  std::optional<Duration> write_wait(const Session& s) const;
+  void write_own(Session& s);
   void drop_held(Session& s);
   void trim_kv(Session& s);
 

@@ -225,7 +225,7 @@ void Node::Impl::change_over(Session& s) {
     s.slot = fill->slot;
   }
   s.front = fill->target->front();
-  s.decoding = s.stopping = false;
+  s.decoding = s.stopping = s.discards = false;
   s.partial.cancel();
   s.staged.clear();
   if (counts.inexact) s.lineage = Lineage(random_() | 1);

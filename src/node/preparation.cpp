@@ -40,7 +40,7 @@ Status Node::Impl::ensure_slot(Session& s, TokenPosition tokens) {
   s.slot = *slot;
   s.reserved = tokens;
   s.front = 0;
-  s.decoding = s.stopping = s.prefilling = s.shadowing = false;
+  s.decoding = s.stopping = s.discards = s.prefilling = s.shadowing = false;
   by_slot_[*slot] = &s;
   return {};
 }

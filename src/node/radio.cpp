@@ -166,7 +166,7 @@ void Node::Impl::prepare_at_handover(Session& s, const NodeId& target) {
 void Node::Impl::stop_for_claim(Session& s) {
   if (s.role != Role::kServing || s.relay_to || s.stopping || !s.outgoing) return;
   if (!s.outgoing->acknowledged() || s.outgoing->plan().relay) return;
-  if (s.decoding || s.prefilling) stop_engine(s);
+  if (s.decoding || s.prefilling) freeze(s);
 }
 
 const Forecast* Node::Impl::forecast_of(const Session& s) const {

@@ -177,7 +177,7 @@ void Node::Impl::on_sampled(engine::SlotId slot, const engine::Sampled& token) {
     shadowed(*s, token);
     return;
   }
-  if (s == nullptr || !s->decoding || s->finish != wire::FinishReason::kNone) return;
+  if (s == nullptr || !s->decoding || s->discards || s->finish != wire::FinishReason::kNone) return;
   if (token.position != s->log.size()) {
     fail_session(*s, Error{Errc::kInternal, "the engine sampled at an unexpected position"});
     return;
@@ -213,11 +213,16 @@ void Node::Impl::sampled(Session& s, const engine::Sampled& token) {
   }
   // The update leaves before the token is written (rule 5).
   tell_tokens(s);
-  note_first_token(s);
-  pump_stream(s);
-  if (s.report) close_report(s);
+  write_own(s);
   if (s.outgoing) s.outgoing->on_front(s.front);
   move_on(s);
+}
+
+// The handover is complete with the first of them that is written.
+void Node::Impl::write_own(Session& s) {
+  if (!write_wait(s)) note_first_token(s);
+  pump_stream(s);
+  if (s.report && !s.hold.armed()) close_report(s);
 }
 
 // Everybody who follows this session's ids learns the new ones.
@@ -249,6 +254,16 @@ void Node::Impl::tell_tokens(Session& s) {
   }
 }
 
+// How long the next token is kept back, for the tokens in hand to be evenly apart. No longer than
+// until one more has been sampled.
+std::optional<Duration> Node::Impl::write_wait(const Session& s) const {
+  const bool spreads = s.role == Role::kServing && s.finish == wire::FinishReason::kNone &&
+                       s.next_to_write < s.spread_until && s.log.generated() <= s.spread_until;
+  if (!spreads || !s.stream || !s.writing || !s.wrote) return std::nullopt;
+  const Duration wait = s.last_write + s.spread - ports.clock->now();
+  return wait > Duration{0} ? std::optional(wait) : std::nullopt;
+}
+
 void Node::Impl::pump_stream(Session& s) {
   if (!s.stream || !s.writing) return;
   const bool may_emit = s.role == Role::kServing || s.role == Role::kArriving ||
@@ -257,6 +272,10 @@ void Node::Impl::pump_stream(Session& s) {
   sync_text(s);
   const TimePoint now = ports.clock->now();
   while (s.next_to_write < s.log.generated()) {
+    if (const auto wait = write_wait(s)) {
+      arm(s.hold, *wait, s, [this](Session& live) { write_own(live); });
+      return;
+    }
     const TokenIndex i = s.next_to_write++;
     if (s.wrote && to_ms(now - s.last_write) > config.slo_ms) ++stats_.slo_misses;
     s.wrote = true;

@@ -140,12 +140,17 @@ struct Session {
   TokenPosition reserved = 0;
   bool decoding = false;
   bool stopping = false;    // pause() or abort() was asked for
+  bool discards = false;    // until that is answered: the session was given away without the step
   bool prefilling = false;  // owner's prompt
   bool shadowing = false;   // one step of a shadow runs; it ends by itself
   TokenId step_input = 0;   // of that step, at position `front`
   // Sampled by the shadow before the handover, and due (max_token_rate) a little later: KV reaches
   // one position further than otherwise.
   std::optional<engine::Sampled> held;
+  // Without a pace, the tokens that were in hand at the handover are in the log at once, and are
+  // written `spread` apart up to this index: they cover the step that makes the next one.
+  TokenIndex spread_until = 0;
+  Duration spread{0};
   Lineage lineage;
   session::StagedRows staged;
   TimePoint last_sampled{};
@@ -204,7 +209,7 @@ struct Session {
   Timer grace;     // no UE
   Timer repeat;    // HandoverSuccess, UeContextRelease, RetrieveUeContextRequest
   Timer watch;     // the source's answer, then its progress
-  Timer hold;      // until `held` is due
+  Timer hold;      // until `held` is due, or the next token that is written `spread` apart
   Timer partial;   // the deadline of a partial handover, then stalls of its back-filling
   Timer chunk;     // until a preparation may compute again
   Timer plan_again;

@@ -72,8 +72,9 @@ void Node::Impl::count_shadow(Session& s) {
   s.differed_counted = counts.shadow_differed;
 }
 
-// The session is here, and so are its next tokens: they are written at once, or the next one when a
-// reader with a max_token_rate wants it.
+// The session is here, and so are its next tokens. A reader with a max_token_rate gets the next one
+// when it is due; without one, they are spread over the step that makes the one after them: that
+// step is the first at a new place, and at once they would only make its gap longer.
 void Node::Impl::go_on_with(Session& s, const std::vector<session::ShadowToken>& tokens) {
   ++stats_.shadow_used;
   if (s.report) s.report->shadow_used = true;
@@ -86,6 +87,9 @@ void Node::Impl::go_on_with(Session& s, const std::vector<session::ShadowToken>&
     return next;
   };
   if (s.params.max_token_rate <= 0) {
+    const auto count = static_cast<TokenIndex>(tokens.size());
+    s.spread_until = s.log.generated() + count;
+    s.spread = to_duration(ports.engine->info().profile.decode_step(1, s.front) / (count + 1.0));
     for (const session::ShadowToken& token : tokens) {
       sampled(s, sampled_here(token));
       if (s.role != Role::kServing) return;  // it was the last one

@@ -117,7 +117,7 @@ void Node::Impl::release_slot(Session& s) {
   s.slot.reset();
   s.front = 0;
   s.reserved = 0;
-  s.decoding = s.stopping = s.prefilling = s.shadowing = false;
+  s.decoding = s.stopping = s.discards = s.prefilling = s.shadowing = false;
   s.held.reset();
   s.hold.cancel();
 }

@@ -40,6 +40,7 @@ void SourceHandover::on_progress(const wire::PreparationProgress& progress) {
   target_front_ = std::max(target_front_, progress.front);
   target_goal_ = std::max(progress.prefill_goal, progress.front);
   follows_ = progress.follows;
+  target_sampled_ = progress.sampled_to;
   pump();
 }
 

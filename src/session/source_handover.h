@@ -98,6 +98,8 @@ class SourceHandover {
   TokenPosition front() const { return front_; }
   // The target prepares, and lacks less than a block of the KV that is here.
   bool caught_up() const;
+  // The target is in, or has taken, the very step that runs here.
+  bool target_is_level() const { return follows_ && target_sampled_ > log_.size(); }
 
   // The UE is at the target under `epoch`. True: the owner must pause the engine and then call
   // on_paused; false: it is synchronized already, and the status was sent again.
@@ -131,8 +133,9 @@ class SourceHandover {
   TokenPosition told_;   // ids that the target was told
   TokenPosition target_front_ = 0;
   TokenPosition target_goal_ = 0;
-  bool follows_ = false;  // the target computes what comes next itself
-  kv::Coverage sent_;     // on the wire, delivered, or held there before
+  bool follows_ = false;              // the target computes what comes next itself
+  TokenPosition target_sampled_ = 0;  // ids that it has, or is about to have
+  kv::Coverage sent_;                 // on the wire, delivered, or held there before
   std::uint64_t exporting_bytes_ = 0;
   std::uint64_t bytes_sent_ = 0;
   bool rank_asked_ = false;

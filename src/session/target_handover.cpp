@@ -107,6 +107,8 @@ wire::PreparationProgress TargetHandover::progress() const {
   progress.prefilled_tokens = prefill_tokens_;
   progress.prefill_ns = prefill_ns_;
   progress.follows = follows_;
+  const bool samples = running_ == Running::kShadow;
+  progress.sampled_to = log_.size() + static_cast<TokenPosition>(ahead_.size()) + (samples ? 1 : 0);
   return progress;
 }
 

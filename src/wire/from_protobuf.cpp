@@ -219,6 +219,7 @@ void get(const pb::PreparationProgress& p, PreparationProgress& m) {
   m.prefilled_tokens = p.prefilled_tokens();
   m.prefill_ns = p.prefill_ns();
   m.follows = p.follows();
+  m.sampled_to = p.sampled_to();
 }
 
 void get(const pb::SnStatusTransfer& p, SnStatusTransfer& m) {

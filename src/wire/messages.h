@@ -249,6 +249,8 @@ struct PreparationProgress {
   std::uint64_t prefill_ns = 0;
   // It computes every position from `front` on itself, a step for each id: no rows are needed.
   bool follows = false;
+  // It knows or has sampled the ids below this position, or is in the step that samples the last.
+  TokenPosition sampled_to = 0;
   friend bool operator==(const PreparationProgress&, const PreparationProgress&) = default;
 };
 

@@ -210,6 +210,7 @@ void put(const PreparationProgress& m, pb::PreparationProgress& p) {
   p.set_prefilled_tokens(m.prefilled_tokens);
   p.set_prefill_ns(m.prefill_ns);
   p.set_follows(m.follows);
+  p.set_sampled_to(m.sampled_to);
 }
 
 void put(const SnStatusTransfer& m, pb::SnStatusTransfer& p) {

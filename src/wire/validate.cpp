@@ -100,6 +100,7 @@ class Validator {
     position(at / "prefill_goal", m.prefill_goal);
     ranges(at / "staged", m.staged);
     position(at / "tokens_known", m.tokens_known);
+    position(at / "sampled_to", m.sampled_to);
   }
   void check(const At& at, const SnStatusTransfer& m) {
     name(at / "session", m.session.value);

@@ -207,8 +207,9 @@ Message MessageGenerator::make(std::size_t index) {
       return m;
     }
     case 9:
-      return PreparationProgress{session(), attempt(), position(), position(), ranges(), position(),
-                                 any(),     any(),     any32(),    any(),      flip()};
+      return PreparationProgress{session(), attempt(),  position(), position(),
+                                 ranges(),  position(), any(),      any(),
+                                 any32(),   any(),      flip(),     position()};
     case 10:
       return SnStatusTransfer{session(),      epoch(), attempt(), position(),
                               position() / 2, ids(20), any(),     Lineage(any()),
