@@ -34,6 +34,7 @@ struct Options {
   std::optional<std::string> out;
   std::optional<std::uint64_t> seed;
   bool faults = false;
+  std::size_t trace = 60;
   std::uint64_t runs = 1000;
   bool json = false;
 };
@@ -126,7 +127,7 @@ int run_with_faults(const Options& options) {
   fmt::print("{}", options.json ? faults_json(campaign, results) : faults_text(campaign, results));
   if (results.failures == 0) return kExitOk;
   fmt::print(stderr, "pallas sim: a broken promise, made small:\n{}",
-             trace_text(results.failed.front()));
+             trace_text(results.failed.front(), options.trace));
   return kExitFailed;
 }
 
@@ -146,6 +147,10 @@ int sim_command(std::vector<std::string> args) {
       ->needs(faults)
       ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000'000}))
       ->type_name("N");
+  app.add_option("--trace", options.trace, "Last lines of a failed run's trace (default 60)")
+      ->needs(faults)
+      ->check(CLI::Range(std::size_t{1}, std::size_t{1'000'000}))
+      ->type_name("LINES");
   app.add_option("--out", options.out, "Folder for runs and handovers as CSV and JSON")
       ->type_name("DIR");
   app.add_option("--seed", options.seed,

@@ -15,7 +15,6 @@ namespace {
 using json = nlohmann::ordered_json;
 
 constexpr std::size_t kFailedKept = 20;
-constexpr std::size_t kTraceLines = 60;
 
 void add(FaultResults& all, const sim::FaultOutcome& one) {
   ++all.runs;
@@ -136,7 +135,7 @@ std::string faults_json(const FaultCampaign& campaign, const FaultResults& r) {
   return all.dump(2) + "\n";
 }
 
-std::string trace_text(const FailedRun& failed) {
+std::string trace_text(const FailedRun& failed, std::size_t lines) {
   const sim::FaultScript script = sim::shrink(sim::draw_faults(failed.seed));
   const auto outcome = sim::run(script, {.trace = true, .trigger = {}});
   if (outcome.violations.empty()) return "the run does not fail again\n";
@@ -147,7 +146,7 @@ std::string trace_text(const FailedRun& failed) {
   }
   const sim::Violation& v = outcome.violations.front();
   out += "the last of its trace:\n";
-  for (const std::string& line : sim::last_lines(outcome.trace, v.ue, v.at, kTraceLines)) {
+  for (const std::string& line : sim::last_lines(outcome.trace, v.ue, v.at, lines)) {
     out += line + "\n";
   }
   return out;

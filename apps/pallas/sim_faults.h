@@ -41,8 +41,8 @@ FaultResults run_faults(const FaultCampaign& campaign,
 
 std::string faults_text(const FaultCampaign& campaign, const FaultResults& results);
 std::string faults_json(const FaultCampaign& campaign, const FaultResults& results);
-// What is left of a failed run when everything is left out that it does not need, and the last
-// lines of its trace.
-std::string trace_text(const FailedRun& failed);
+// What is left of a failed run when everything is left out that it does not need, and so many of
+// the last lines of its trace.
+std::string trace_text(const FailedRun& failed, std::size_t lines);
 
 }  // namespace pallas::app

@@ -394,6 +394,9 @@ void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextResponse& m) 
   Session* s = find(m.session);
   if (s == nullptr || s->role != Role::kArriving || !s->incoming || m.epoch != s->epoch ||
       s->incoming->source() != peer || s->incoming->status_known()) {
+    // It answers what was asked in a former life, or for a UE that has left.
+    const bool relays = s != nullptr && s->role == Role::kRelaying && s->elsewhere == peer;
+    if (m.plan.relay && !relays) leave_lender(m.session, m.epoch, peer);
     return;
   }
   if (s->incoming->attempt() == m.attempt) return;  // the answer to a repeated question

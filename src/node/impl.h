@@ -335,7 +335,7 @@ class Node::Impl : public engine::EngineEvents {
   void end_everywhere(Session& s);
   void send_stop(const Session& s, const NodeId& to);
   void begin_grace(Session& s);
-  void leave_lender(const Session& s);
+  void leave_lender(const SessionId& id, Epoch epoch, const NodeId& lender);
   void lapse(Session& s);
   void housekeeping();
   const wire::Compatibility& kept_record(const wire::Compatibility& record);

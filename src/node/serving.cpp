@@ -335,7 +335,7 @@ void Node::Impl::fail_session(Session& s, const Error& error) {
   }
   cancel_outgoing(s, wire::Cause::kEngineFailed);
   s.outgoing.reset();
-  if (s.role == Role::kRelaying) leave_lender(s);
+  if (s.role == Role::kRelaying) leave_lender(s.id, s.epoch, s.elsewhere);
   if (s.report) {
     s.report->error = error.describe();
     close_report(s);

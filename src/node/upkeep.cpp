@@ -186,19 +186,19 @@ void Node::Impl::begin_grace(Session& s) {
     } else if (live.role == Role::kArriving) {
       become_mirror(live);
     } else if (live.role == Role::kRelaying) {
-      leave_lender(live);
+      leave_lender(live.id, live.epoch, live.elsewhere);
       become_mirror(live);
     }
   });
 }
 
 // Whoever decodes for this relay need not go on.
-void Node::Impl::leave_lender(const Session& s) {
+void Node::Impl::leave_lender(const SessionId& id, Epoch epoch, const NodeId& lender) {
   wire::HandoverSuccess left;
-  left.session = s.id;
-  left.epoch = s.epoch;
+  left.session = id;
+  left.epoch = epoch;
   left.relay = left.stop = true;
-  ports.peers->send(s.elsewhere, std::move(left));
+  ports.peers->send(lender, std::move(left));
 }
 
 // The UE is gone: nothing is computed any more. The ids stay for `resume_s`: it may come back, or

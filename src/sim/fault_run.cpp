@@ -15,6 +15,9 @@ using mobility::HandoverPhase;
 
 // How often links are tried again and UEs look at their streams.
 constexpr Duration kTick = 100ms;
+// A UE that was not attached tries again after this time and up to so much more.
+constexpr Duration kRetryAfter = 150ms;
+constexpr Duration kRetrySpread = 400ms;
 // Without a frame for so long an end of a link gives it up.
 constexpr Duration kLinkPatience = 2s;
 // A UE that hears neither token nor comment for so long asks elsewhere.
@@ -209,8 +212,9 @@ int Run::some_alive(int wanted) const {
 void Run::attach(FaultUe& ue, int gnb) {
   ue.executing = false;
   const auto attached = world_.attach(ue, name(gnb));
-  ue.retry_at = clock().now() + 150ms +
-                std::chrono::milliseconds(mix(mix(script_.seed, "retry"), ue.epoch.value) % 400);
+  const std::uint64_t more = mix(mix(script_.seed, "retry"), ue.epoch.value);
+  ue.retry_at =
+      clock().now() + kRetryAfter + std::chrono::milliseconds(more % (kRetrySpread / 1ms));
   ue.last_sign = clock().now();
   if (attached) {
     note(gnb, static_cast<int>(ue.place), "UE attached, epoch " + std::to_string(ue.epoch.value));
@@ -579,10 +583,11 @@ void Run::check_waste() {
         to_seconds(script_.node.control_period + 2 * script_.network.control_latency + kTick)
             .count();
     const double ended = p.freed_s.value_or(p.ended_s);
-    // The UE's last prediction before the end. Where it renewed an earlier one for that target, the
-    // preparation goes on for it.
+    // The UE's last prediction before the end that its source was told. Where it renewed an earlier
+    // one for that target, the preparation goes on for it.
     // A handover under way is no prediction: it waits for its UE until the radio takes it back.
-    double good = 0, under_way = 0;
+    // A UE that has arrived elsewhere may have to ask twice before its source hears of it.
+    double good = 0, under_way = 0, arriving = 0;
     for (const FaultEvent& e : script_.events) {
       const double at = to_seconds(e.at).count();
       if (at > ended) break;
@@ -591,8 +596,13 @@ void Run::check_waste() {
       switch (e.kind) {
         case FaultKind::kPredict:
         case FaultKind::kWithdraw:
+          if (arriving > 0) break;
           good = at;
           if (e.kind == FaultKind::kPredict && there) good += to_seconds(e.delay).count();
+          break;
+        case FaultKind::kArrive:
+          arriving =
+              name(e.b) == p.source ? 0 : at + to_seconds(kRetryAfter + kRetrySpread).count();
           break;
         case FaultKind::kExecute:
         case FaultKind::kReject:
@@ -608,7 +618,7 @@ void Run::check_waste() {
       }
     }
     const double latest = p.requested_s + to_seconds(script_.node.t_max).count();
-    if (ended > std::max({latest, good, under_way}) + slack) {
+    if (ended > std::max({latest, good, under_way, arriving}) + slack) {
       rules_.fail(-1, -1,
                   "a preparation in vain lasted " + std::to_string(ended - p.requested_s) + " s");
     }

@@ -357,5 +357,27 @@ TEST(FaultsFound, a_preparation_survives_the_late_word_of_a_third_gnb) {
   expect_nothing_left(world);
 }
 
+TEST(FaultsFound, who_decodes_for_a_relay_of_a_former_life_is_told_that_it_is_none) {
+  VirtualGnbs world({.scheme = "detour"});
+  VirtualUe& ue = talk(world, 2000);
+  world.repeat_messages("b", "a", 1, 2s);  // its pull
+  ASSERT_TRUE(world.attach(ue, "b"));
+  world.clock.run_for(500ms);
+  ASSERT_EQ(world.node("b").find_session(ue.session)->role, node::Role::kRelaying);
+  world.kill("b");
+  world.clock.run_for(100ms);
+  world.cut("a", "c");
+  ASSERT_TRUE(world.attach(ue, "c"));
+  world.clock.run_for(500ms);
+  world.restart("b");
+  world.clock.run_for(1500ms);
+  EXPECT_EQ(world.count("b", "a", "HandoverSuccess"), 1u);
+  EXPECT_NE(world.node("a").find_session(ue.session)->role, node::Role::kServing);
+  world.join("a", "c");
+  expect_whole(world, ue);
+  EXPECT_EQ(ue.transcript.entries().back().by, NodeId("c"));
+  expect_nothing_left(world);
+}
+
 }  // namespace
 }  // namespace pallas::test

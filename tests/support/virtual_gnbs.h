@@ -94,6 +94,10 @@ class VirtualGnbs {
   void delay_messages(std::size_t type, Duration extra) {
     world_.network().delay_messages(type, extra);
   }
+  // The next `count` control messages come once more, so much later.
+  void repeat_messages(const std::string& from, const std::string& to, int count, Duration later) {
+    world_.network().copy_next(world_.index(from), world_.index(to), {count, later, false});
+  }
   void set_rate(const std::string& from, const std::string& to, BytesPerSecond rate) {
     world_.network().set_rate(world_.index(from), world_.index(to), rate);
   }
