@@ -22,9 +22,10 @@ std::optional<double> as_number(const SettingValue& value) {
   return std::nullopt;
 }
 
-// The unit of a duration is the end of its key.
-double seconds_per_unit(const std::string& key) {
-  return key.ends_with("_ms") ? 1e-3 : 1.0;
+// The unit of a duration is the end of its key. Whole units are exact both ways: a printed value
+// must read as the same.
+double ns_per_unit(const std::string& key) {
+  return key.ends_with("_ms") ? 1e6 : 1e9;
 }
 
 Status assign(const std::string& key, bool& to, const SettingValue& value) {
@@ -59,12 +60,12 @@ requires std::is_unsigned_v<Unsigned> Status assign(const std::string& key, Unsi
 Status assign(const std::string& key, Duration& to, const SettingValue& value) {
   const auto number = as_number(value);
   if (!number) return wrong(key, "must be a number");
-  const double seconds = *number * seconds_per_unit(key);
+  const double ns = *number * ns_per_unit(key);
   // A year is beyond any use and far from overflow.
-  if (!std::isfinite(seconds) || seconds < 0 || seconds > 3.2e7) {
+  if (!std::isfinite(ns) || ns < 0 || ns > 3.2e16) {
     return wrong(key, "must be a time from 0 to a year");
   }
-  to = to_duration(Seconds(seconds));
+  to = Duration(std::llround(ns));
   return {};
 }
 Status assign(const std::string& key, std::optional<BytesPerSecond>& to,
@@ -146,7 +147,7 @@ requires std::is_unsigned_v<Unsigned> SettingValue value_of(const std::string&, 
   return static_cast<std::int64_t>(v);
 }
 SettingValue value_of(const std::string& key, Duration v) {
-  return to_seconds(v).count() / seconds_per_unit(key);
+  return static_cast<double>(v.count()) / ns_per_unit(key);
 }
 SettingValue value_of(const std::string&, const std::optional<BytesPerSecond>& v) {
   return v ? v->mbps() : 0.0;

@@ -237,6 +237,20 @@ TEST(GnbConfig, every_setting_survives_its_own_value) {
   EXPECT_EQ(to_toml(config), to_toml(GnbConfig{}));
 }
 
+TEST(GnbConfig, every_whole_time_is_printed_as_it_was_given) {
+  for (const auto& setting : gnb_settings()) {
+    if (!setting.key.ends_with("_ms") && setting.key != "grace_s") continue;
+    for (std::int64_t given = 1; given < 20'000; ++given) {
+      GnbConfig config;
+      if (!setting.set(config, SettingValue(given))) break;  // another range
+      const auto printed = setting.get(config);
+      const auto* number = std::get_if<double>(&printed);
+      if (number == nullptr) break;  // not a time
+      ASSERT_EQ(*number, static_cast<double>(given)) << setting.key;
+    }
+  }
+}
+
 struct BadToml {
   const char* text;
   const char* message;  // begins with

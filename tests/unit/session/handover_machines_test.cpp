@@ -203,6 +203,30 @@ TEST_F(Source, sends_nothing_while_the_target_follows_and_the_rest_when_it_no_lo
   EXPECT_EQ(port.exports, (std::vector<kv::TokenRange>{{87, 89}}));
 }
 
+TEST_F(Source, knows_its_target_level_while_that_samples_the_next_token_itself) {
+  TokenLog log = log_of(64, 1);
+  SourceHandover source(setup(two_front()), log, 64, port);
+  acknowledge(source);
+  EXPECT_FALSE(source.target_is_level());
+  wire::PreparationProgress progress;
+  progress.attempt = kAttempt;
+  progress.front = progress.prefill_goal = 64;
+  progress.follows = true;
+  progress.sampled_to = 65;  // it replays the last known id
+  source.on_progress(progress);
+  EXPECT_FALSE(source.target_is_level());
+  progress.sampled_to = 66;
+  source.on_progress(progress);
+  EXPECT_TRUE(source.target_is_level());
+  log.append(7, NodeId("a"));  // and the target cannot have said yet what it makes of it
+  source.on_front(65);
+  EXPECT_FALSE(source.target_is_level());
+  progress.sampled_to = 67;
+  progress.follows = false;
+  source.on_progress(progress);
+  EXPECT_FALSE(source.target_is_level());
+}
+
 TEST_F(Source, after_a_reconnect_only_what_the_target_lacks_is_sent_again) {
   const TokenLog log = log_of(64, 3);
   SourceHandover source(setup(two_front()), log, 64, port);
@@ -457,6 +481,7 @@ TEST_F(Follower, goes_two_tokens_ahead_of_the_source_and_no_further) {
   auto target = make_follower();
   target.advance();
   EXPECT_TRUE(target.progress().follows);
+  EXPECT_EQ(target.progress().sampled_to, target.progress().tokens_known + 1) << "a step runs";
   EXPECT_TRUE(port.ahead.empty());
   sample(target, 600);
   EXPECT_EQ(port.ahead, (std::vector<TokenId>{600}));
@@ -466,6 +491,7 @@ TEST_F(Follower, goes_two_tokens_ahead_of_the_source_and_no_further) {
   EXPECT_EQ(target.front(), 74u);
   EXPECT_EQ(target.progress().front, 73u) << "no more than the source knows of";
   EXPECT_EQ(target.progress().front, target.progress().tokens_known);
+  EXPECT_EQ(target.progress().sampled_to, target.progress().tokens_known + 2);
   ASSERT_TRUE(tell(target, {600}));
   EXPECT_EQ(port.ahead, (std::vector<TokenId>{601}));
   sample(target, 602);
