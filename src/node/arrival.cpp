@@ -23,46 +23,49 @@ double ms_since(TimePoint from, TimePoint to) {
 
 }  // namespace
 
-Status Node::Impl::adopt_ids(Session& s, const AttachRequest& request) {
-  if (request.context) {
-    const auto& ids = request.context->generated;
-    const TokenPosition prompt = s.log.prompt_tokens();
-    const TokenPosition same = s.log.agrees_until(prompt, ids);
-    const TokenPosition ue_end = prompt + static_cast<TokenPosition>(ids.size());
-    if (same < std::min(s.log.size(), ue_end)) {
-      // They differ: the UE's ids win (rule 5).
-      s.log.truncate(same);
-      s.staged.drop_from(same);
-      if (s.incoming) {
-        s.incoming->on_log_cut(same);
-        s.front = s.incoming->front();
-      } else if (s.shadowing || s.stopping) {
-        release_slot(s);
-      } else if (s.slot && s.front > same) {
-        ports.engine->truncate(*s.slot, same);
-        s.front = same;
+// What a log ended with is not the end of another one. A stop is for all.
+void Node::Impl::forget_end(Session& s) {
+  if (!s.stopped) s.finish = wire::FinishReason::kNone;
+}
+
+// The ids from `end` on are not the session's, and the KV that was made of them is not either.
+void Node::Impl::cut_log(Session& s, TokenPosition end) {
+  s.log.truncate(end);
+  s.staged.drop_from(end);
+  forget_end(s);
+  forget_text(s);
+  if (s.incoming) {
+    s.incoming->on_log_cut(end);
+    s.front = s.incoming->front();
+  } else if (s.shadowing || s.stopping) {
+    release_slot(s);
+  } else if (s.slot && s.front > end) {
+    ports.engine->truncate(*s.slot, end);
+    s.front = end;
+  }
+}
+
+void Node::Impl::adopt_ids(Session& s, const UeContext& context, const NodeId& last_node) {
+  const auto& ids = context.generated;
+  const TokenPosition prompt = s.log.prompt_tokens();
+  const TokenPosition same = s.log.agrees_until(prompt, ids);
+  const TokenPosition ue_end = prompt + static_cast<TokenPosition>(ids.size());
+  if (same < std::min(s.log.size(), ue_end)) {
+    cut_log(s, same);  // they differ: the UE's ids win (rule 5)
+  }
+  if (s.log.size() < ue_end) {
+    forget_end(s);
+    TokenIndex index = 0;
+    for (const auto& [node, count] : context.sampled_by) {
+      for (std::uint32_t k = 0; k < count && index < ids.size(); ++k, ++index) {
+        if (prompt + index >= s.log.size()) s.log.append(ids[index], node);
       }
     }
-    if (s.log.size() < ue_end) {
-      auto runs = request.context->sampled_by;
-      TokenIndex index = 0;
-      for (const auto& [node, count] : runs) {
-        for (std::uint32_t k = 0; k < count && index < ids.size(); ++k, ++index) {
-          if (prompt + index >= s.log.size()) s.log.append(ids[index], node);
-        }
-      }
-      for (; index < ids.size(); ++index) {
-        if (prompt + index >= s.log.size()) s.log.append(ids[index], request.last_node);
-      }
+    for (; index < ids.size(); ++index) {
+      if (prompt + index >= s.log.size()) s.log.append(ids[index], last_node);
     }
-    forget_text(s);
   }
-  if (request.next_index > s.log.generated()) {
-    return fail(Errc::kInvalidArgument,
-                "next_index: " + std::to_string(request.next_index) + " is above the known " +
-                    std::to_string(s.log.generated()) + " tokens; send the session's ids");
-  }
-  return {};
+  forget_text(s);
 }
 
 // The UE has ids that this owner's log does not: another node went on while the two could not talk.
@@ -72,11 +75,41 @@ bool Node::Impl::served_elsewhere(const Session& s, const UeContext& context) co
   return s.log.agrees_until(prompt, context.generated) < prompt + context.generated.size();
 }
 
-// The same without ids to compare: the UE had an attachment that was never heard of here, and its
-// last tokens are another node's, so they may differ from those that this node knows.
+// The UE's attachment before this one was here, as far as it says.
+bool Node::Impl::was_here(const Session& s, const AttachRequest& request) const {
+  const bool next = s.holder == config.name && request.epoch.value == s.epoch.value + 1;
+  return next || request.last_node.value.empty() || request.last_node == config.name;
+}
+
+// The same without ids to compare: the UE's last tokens are more than this log has, or another
+// node's, and nobody can say that they are those of the log here but that node, which told its ids
+// to whom it prepared or mirrored.
 bool Node::Impl::another_served(const Session& s, const AttachRequest& request) const {
-  return request.epoch.value > s.epoch.value + 1 && request.next_index > 0 &&
-         !request.last_node.value.empty() && request.last_node != config.name;
+  const NodeId& last = request.last_node;
+  if (request.next_index == 0) return false;
+  if (request.next_index > s.log.generated()) return true;
+  if (was_here(s, request)) return s.doubtful;
+  const bool told = (s.role == Role::kPreparing && s.incoming->source() == last) ||
+                    (s.role == Role::kMirror && s.copy_of == last);
+  return !told || request.epoch.value > s.epoch.value + 1;
+}
+
+// An answer to the question what the UE was given. False: it is not enough, and the UE was told to
+// bring its ids.
+bool Node::Impl::answers_doubt(Session& s, const wire::SessionSnapshot& snapshot) {
+  if (!s.doubtful) return true;
+  if (snapshot.tokens.size() < snapshot.prompt_tokens + std::size_t{s.next_to_write}) {
+    ask_for_ids(s);
+    return false;
+  }
+  s.doubtful = false;
+  return true;
+}
+
+// Nobody could say what the UE was given: it has to (rule 5).
+void Node::Impl::ask_for_ids(Session& s) {
+  fail_session(s, Error{Errc::kInvalidArgument,
+                        "ids: nobody here knows what the UE was given; send the session's ids"});
 }
 
 // What was decoded or ended here meanwhile is not the session any more: the UE's ids are (rule 5).
@@ -129,20 +162,29 @@ Status Node::Impl::attach(AttachRequest request, StreamId stream) {
       request.context.reset();  // its own log is what the UE's came from
     }
   }
-  if (!brings_ids && another_served(*s, request)) {
+  const bool doubtful = !brings_ids && another_served(*s, request);
+  if (doubtful) {
+    const bool waits = s->role == Role::kArriving || s->role == Role::kRelaying;
     const bool asks =
         s->role == Role::kRetained || s->role == Role::kMirror || s->role == Role::kMoved ||
         (s->role == Role::kFrozen && s->outgoing && s->outgoing->claim_epoch().value != 0);
-    if (!asks || !ports.peers->is_up(request.last_node)) {
+    const bool again = was_here(*s, request);
+    const NodeId& knows = again ? s->elsewhere : request.last_node;
+    if (!(waits && again) && !(asks && ports.peers->is_up(knows))) {
       return fail(Errc::kInvalidArgument,
-                  "ids: " + request.last_node.value +
-                      " went on with the session, unknown here; send the session's ids");
+                  "ids: what the UE was given elsewhere is not known here; send the session's ids");
     }
-    s->elsewhere = request.last_node;
   }
   const TokenPosition known = s->log.size();
-  if (auto adopted = adopt_ids(*s, request); !adopted) return adopted;
+  if (request.context) adopt_ids(*s, *request.context, request.last_node);
   const bool went_on_elsewhere = s->log.size() != known;
+  s->doubtful = doubtful;
+  if (doubtful) {  // nothing is written until somebody has said what came next
+    if (!was_here(*s, request)) s->elsewhere = request.last_node;
+    const TokenPosition has = s->log.prompt_tokens() + request.next_index;
+    if (s->log.size() > has) cut_log(*s, has);
+    if (!s->incoming) release_slot(*s);  // KV of ids that may not be the UE's
+  }
 
   s->epoch = request.epoch;
   s->holder = config.name;
@@ -411,6 +453,7 @@ void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextResponse& m) 
     recover(*s, "ue");
     return;
   }
+  if (!answers_doubt(*s, m.snapshot)) return;
   if (s->report) {
     s->report->scheme = m.plan.scheme;
     s->report->recovery = "retrieved";
@@ -482,8 +525,10 @@ void Node::Impl::handle(const NodeId& peer, wire::Moved& m) {
     handle(peer, stale);
     return;
   }
+  // Without ids: it was in doubt itself, and gave the UE nothing.
   if (m.snapshot && m.snapshot->params.resume_token == s->params.resume_token) {
     merge_snapshot(*s, *m.snapshot);
+    if (!answers_doubt(*s, *m.snapshot)) return;
     pump_stream(*s);
   }
   s->elsewhere = m.node;
@@ -552,6 +597,10 @@ void Node::Impl::handle(const NodeId& peer, wire::SnStatusTransfer& m) {
   if (s->report) s->report->status_ms = ms_since(s->attached_at, ports.clock->now());
   s->incoming->on_status(m);
   if (finished) {
+    if (!ends_with(*s, m.first, m.ids, m.finish)) {
+      if (s->role == Role::kArriving) recover(*s, "ue");
+      return;
+    }
     s->finish = m.finish;
     if (s->role == Role::kArriving) arrived_finished(*s);
     return;
@@ -563,6 +612,15 @@ void Node::Impl::handle(const NodeId& peer, wire::SnStatusTransfer& m) {
   pump_stream(*s);
   watch_progress(*s);
   after_target(*s);
+}
+
+// A session that ended elsewhere with these ids ends so here: this log has no others. A stop is for
+// all.
+bool Node::Impl::ends_with(const Session& s, TokenPosition first, std::span<const TokenId> ids,
+                           wire::FinishReason finish) {
+  if (finish == wire::FinishReason::kCancelled) return true;
+  const TokenPosition end = first + static_cast<TokenPosition>(ids.size());
+  return s.log.size() == end && s.log.agrees_until(first, ids) == end;
 }
 
 // The session had ended before it came here: only its tail is left to deliver (rule 9).
@@ -587,6 +645,7 @@ void Node::Impl::arrived_finished(Session& s) {
 
 // No source will help: what is missing is computed here from the tokens.
 void Node::Impl::recover(Session& s, const char* from) {
+  if (s.doubtful) return ask_for_ids(s);
   ++stats_.recoveries;
   s.repeat.cancel();
   s.watch.cancel();

@@ -376,7 +376,7 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverSuccess& m) {
   moved.session = s->id;
   moved.node = s->elsewhere;
   moved.epoch = s->epoch;
-  moved.snapshot = snapshot(*s);
+  if (!s->doubtful) moved.snapshot = snapshot(*s);
   ports.peers->send(peer, std::move(moved));
 }
 
@@ -531,7 +531,8 @@ void Node::Impl::handle(const NodeId& peer, wire::RetrieveUeContextRequest& m) {
 
   const bool frozen_here = s->role == Role::kFrozen && s->slot.has_value();
   if (s->role != Role::kServing && s->role != Role::kFinished && !frozen_here) {
-    wire::Moved moved{s->id, s->elsewhere, s->epoch, snapshot(*s)};
+    wire::Moved moved{s->id, s->elsewhere, s->epoch, std::nullopt};
+    if (!s->doubtful) moved.snapshot = snapshot(*s);
     ports.peers->send(peer, std::move(moved));
     // The UE that was attached here has gone on; whoever asks fetches the session where it is.
     const NodeId where = s->elsewhere;

@@ -18,6 +18,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -192,12 +193,23 @@ class Node::Impl : public engine::EngineEvents {
   Result<engine::SlotId> reserve_slot(TokenPosition tokens);
   std::optional<TokenPosition> usable_front(const Session& s, const session::TokenLog& other,
                                             Lineage lineage) const;
-  Status adopt_ids(Session& s, const AttachRequest& request);
+  void forget_end(Session& s);
+  void cut_log(Session& s, TokenPosition end);
+  void adopt_ids(Session& s, const UeContext& context, const NodeId& last_node);
+  bool answers_doubt(Session& s, const wire::SessionSnapshot& snapshot);
+  void ask_for_ids(Session& s);
+  bool was_here(const Session& s, const AttachRequest& request) const;
   bool another_served(const Session& s, const AttachRequest& request) const;
   bool served_elsewhere(const Session& s, const UeContext& context) const;
   void give_way(Session& s, const NodeId& to);
   bool merge_snapshot(Session& s, const wire::SessionSnapshot& snapshot);
+  static void raise_epoch(Session& s, Epoch epoch);
   void merge(Session& s, const wire::SessionSnapshot& snapshot, session::TokenLog log);
+  void take_over(Session& s, const wire::SessionSnapshot& snapshot, session::TokenLog log);
+  bool take_ids(Session& s, const wire::TokenUpdate& m);
+  void mirror(Session& s, const NodeId& peer, const wire::TokenUpdate& m);
+  static bool ends_with(const Session& s, TokenPosition first, std::span<const TokenId> ids,
+                        wire::FinishReason finish);
   void claim(Session& s);  // tell the source that the UE is here
   void pull(Session& s, const NodeId& from);
   void await_source(Session& s, const NodeId& source);

@@ -107,23 +107,44 @@ bool Node::Impl::merge_snapshot(Session& s, const wire::SessionSnapshot& snapsho
   return true;
 }
 
+// A later attachment than those that are known here; whose, its own words will say.
+void Node::Impl::raise_epoch(Session& s, Epoch epoch) {
+  if (epoch <= s.epoch) return;
+  s.epoch = epoch;
+  s.holder = NodeId();
+}
+
 // The same with the snapshot's ids as a log.
 void Node::Impl::merge(Session& s, const wire::SessionSnapshot& snapshot, session::TokenLog log) {
   const TokenPosition same = s.log.agrees_until(0, log.ids());
   // The UE may have brought more ids than the snapshot has: they stay.
   bool extends = log.size() > s.log.size() || same < std::min(s.log.size(), log.size());
   // Nor is anything taken back that the UE, attached here, was given (rule 5).
-  const bool attached = s.holder == config.name && s.stream.has_value();
+  const bool attached = s.holder == config.name && s.stream.has_value() && !s.doubtful;
   const TokenPosition given = s.log.prompt_tokens() + (attached ? s.next_to_write : 0);
   if (same < std::min({given, s.log.size(), log.size()})) extends = false;
-  s.params = snapshot.params;
   if (extends) {
-    s.staged.drop_from(same);
-    s.log = std::move(log);
+    take_over(s, snapshot, std::move(log));
+    return;
   }
+  s.params = snapshot.params;
   forget_text(s);
   s.resumable = true;
-  s.epoch = std::max(s.epoch, snapshot.epoch);
+  raise_epoch(s, snapshot.epoch);
+}
+
+// The log is the snapshot's from now on: of ids that were known here besides, nobody knows whether
+// they are the session's.
+void Node::Impl::take_over(Session& s, const wire::SessionSnapshot& snapshot,
+                           session::TokenLog log) {
+  s.params = snapshot.params;
+  s.staged.drop_from(s.log.agrees_until(0, log.ids()));
+  s.log = std::move(log);
+  s.doubtful = false;
+  forget_end(s);
+  forget_text(s);
+  s.resumable = true;
+  raise_epoch(s, snapshot.epoch);
 }
 
 void Node::Impl::handle(const NodeId& peer, wire::HandoverRequest& m) {
@@ -192,6 +213,7 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverRequest& m) {
       // The request meets the UE's attach or a pull (rule 7): it joins, and the claim answers it.
       if (s->incoming && !s->incoming->status_known() && s->incoming->source() == peer) {
         merge(*s, m.snapshot, std::move(*log));
+        if (!answers_doubt(*s, m.snapshot)) return;
         s->arriving->request_received.first(ports.clock->now());
         if (m.plan.relay) {
           become_relay(*s, peer);
@@ -211,6 +233,8 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverRequest& m) {
     }
     s = &emplace(m.session, m.snapshot.params, session::TokenLog(*log));
   }
+  // Said twice: what came after it stays.
+  const bool repeated = s->incoming && s->incoming->attempt() == m.attempt;
   s->incoming.reset();
   s->loan.cancel();
   // It may have been this node's a moment ago: what was to be sent of it then is of the past.
@@ -226,7 +250,11 @@ void Node::Impl::handle(const NodeId& peer, wire::HandoverRequest& m) {
   std::optional<TokenPosition> front;
   if (!busy) front = usable_front(*s, *log, m.snapshot.lineage);
   if (!front || m.plan.relay) release_slot(*s);
-  merge(*s, m.snapshot, std::move(*log));
+  if (repeated) {
+    merge(*s, m.snapshot, std::move(*log));
+  } else {
+    take_over(*s, m.snapshot, std::move(*log));
+  }
   if (!m.plan.relay) {
     const TokenPosition wanted = std::max<TokenPosition>(m.reserve_tokens, s->log.size());
     if (auto reserved = ensure_slot(*s, wanted); !reserved) {
@@ -269,10 +297,12 @@ void Node::Impl::drop_preparation(Session& s, bool keep_kv) {
   if (s.role != Role::kPreparing) return;
   const bool idle = !s.incoming || !s.incoming->busy();
   if (!keep_kv) ++stats_.leases_expired;
+  const NodeId source = s.incoming ? s.incoming->source() : NodeId();
   s.incoming.reset();
   s.lease.cancel();
   if (!keep_kv || !s.slot) {
     become_mirror(s);
+    s.copy_of = source;
     return;
   }
   if (!idle) stop_engine(s);
@@ -320,7 +350,7 @@ void Node::Impl::handle(const NodeId& peer, wire::TokenUpdate& m) {
     if (!m.ids.empty()) s->last_id_at = ports.clock->now();
     // A gap cannot be closed here; the link's resynchronization does.
     if (!s->incoming->on_tokens(m)) return;
-    if (m.finish != wire::FinishReason::kNone) {
+    if (m.finish != wire::FinishReason::kNone && ends_with(*s, m.first, m.ids, m.finish)) {
       s->finish = m.finish;
       if (s->role == Role::kArriving) return arrived_finished(*s);
     }
@@ -337,31 +367,42 @@ void Node::Impl::handle(const NodeId& peer, wire::TokenUpdate& m) {
     become_mirror(*s);
   }
   // The UE was attached later than here, or its owner could not say so under that epoch.
-  if (s->role == Role::kRelaying && m.epoch > s->epoch) {
+  const bool live =
+      s->role == Role::kRelaying || s->role == Role::kArriving || s->role == Role::kServing;
+  if (live && m.epoch > s->epoch) {
     fence(*s, m.epoch, peer);
     become_mirror(*s);
   }
   const bool relays = s->role == Role::kRelaying && s->elsewhere == peer;
-  if (m.epoch < s->epoch || (m.epoch == s->epoch && s->role == Role::kServing)) {
+  // The UE was given its last tokens here, without the owner that was.
+  const bool had_it =
+      s->role == Role::kServing || (s->role == Role::kMirror && s->holder == config.name);
+  if (m.epoch < s->epoch || (m.epoch == s->epoch && had_it)) {
     if (claims_from(*s, peer)) return;
     // An owner that was, or that decodes for a relay which this node is no more.
     ports.peers->send(peer, wire::StaleEpoch{m.session, s->epoch, s->holder});
     return;
   }
-  if (!relays && s->role != Role::kMirror) return;
-  if (m.snapshot) merge_snapshot(*s, *m.snapshot);
-  s->elsewhere = peer;
-  if (!relays) s->epoch = m.epoch;
-  for (std::size_t k = 0; k < m.ids.size(); ++k) {
-    const TokenPosition p = m.first + static_cast<TokenPosition>(k);
-    if (p == s->log.size()) s->log.append(m.ids[k], m.by);
-  }
-  if (m.first > s->log.size()) return;  // a gap: the next snapshot closes it
-  s->finish = m.finish;
   if (!relays) {
-    arm_log_life(*s);  // anew
+    if (s->role == Role::kMirror) mirror(*s, peer, m);
     return;
   }
+  if (m.snapshot) {
+    merge_snapshot(*s, *m.snapshot);
+    if (!answers_doubt(*s, *m.snapshot)) return;
+  }
+  if (s->doubtful) return;  // of what the UE was given it says nothing
+  const bool others =
+      m.snapshot && s->log.agrees_until(0, m.snapshot->tokens) <
+                        std::min<std::size_t>(s->log.size(), m.snapshot->tokens.size());
+  if (others || !take_ids(*s, m)) {
+    // It decodes on other ids than the UE has.
+    leave_lender(s->id, s->epoch, s->elsewhere);
+    recover(*s, "ue");
+    return;
+  }
+  if (m.first > s->log.size()) return;  // a gap: the next snapshot closes it
+  if (ends_with(*s, m.first, m.ids, m.finish)) s->finish = m.finish;
   s->repeat.cancel();
   s->watch.cancel();
   if (s->report) {
@@ -374,6 +415,46 @@ void Node::Impl::handle(const NodeId& peer, wire::TokenUpdate& m) {
     arm_log_life(*s);
   }
   pump_stream(*s);
+}
+
+// New ids; false where they differ from those that are known. What they do not join to is left out.
+bool Node::Impl::take_ids(Session& s, const wire::TokenUpdate& m) {
+  for (std::size_t k = 0; k < m.ids.size(); ++k) {
+    const TokenPosition p = m.first + static_cast<TokenPosition>(k);
+    if (p < s.log.size() && s.log.at(p) != m.ids[k]) return false;
+    if (p == s.log.size()) s.log.append(m.ids[k], m.by);
+  }
+  return true;
+}
+
+// No UE is here: the owner's word is all that counts.
+void Node::Impl::mirror(Session& s, const NodeId& peer, const wire::TokenUpdate& m) {
+  const bool newer = m.epoch > s.epoch;
+  s.elsewhere = peer;
+  raise_epoch(s, m.epoch);
+  if (m.snapshot) {
+    auto log = session::TokenLog::restore(m.snapshot->tokens, m.snapshot->prompt_tokens,
+                                          m.snapshot->sampled_by);
+    if (!log) return;
+    // Said twice, or late: what came after it stays.
+    const bool known =
+        !newer && s.copy_of == peer && s.log.agrees_until(0, log->ids()) == log->size();
+    if (!known) take_over(s, *m.snapshot, std::move(*log));
+    s.copy_of = peer;
+  } else if (s.copy_of != peer) {
+    s.copy_of = NodeId();  // of the ids before these it has not told all
+  }
+  const TokenPosition before = s.log.size();
+  if (!take_ids(s, m)) {
+    cut_log(s, m.first);
+    take_ids(s, m);
+  } else if (s.log.size() != before) {
+    forget_end(s);
+  }
+  if (m.first > s.log.size()) return;  // a gap: the next snapshot closes it
+  const bool ended = m.finish != wire::FinishReason::kNone && s.copy_of == peer;
+  if (ended && ends_with(s, m.first, m.ids, m.finish)) s.finish = m.finish;
+  arm_log_life(s);  // anew
 }
 
 // Any frame that names the attempt renews its lease (rule 8).

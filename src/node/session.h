@@ -133,6 +133,9 @@ struct Session {
   NodeId announced;     // next gNB as last told to the UE
   TimePoint last_write{};
   bool wrote = false;  // since the attach: an interval can be measured
+  // The UE came without its ids, and may have others than the log: nothing is written or computed
+  // until somebody says which it was given.
+  bool doubtful = false;
 
   // Engine.
   std::optional<engine::SlotId> slot;
@@ -170,6 +173,7 @@ struct Session {
   std::unique_ptr<Move> move;       // an operator's
   std::optional<NodeId> relay_to;   // owner: the UE is at that node, which relays
   NodeId elsewhere;                 // where the session is or went, as far as known; may be empty
+  NodeId copy_of;                   // mirror: all of its ids are what that owner had
   int hops = 0;                     // Moved answers followed for the present claim
   TimePoint due{};                  // max_token_rate: next token at the handover
   NodeId release_to;                // the source that waits for UeContextRelease

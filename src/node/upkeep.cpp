@@ -169,6 +169,7 @@ void Node::Impl::become_moved(Session& s, const NodeId& where) {
     timer->cancel();
   }
   s.elsewhere = where;
+  s.copy_of = NodeId();
   s.role = Role::kMoved;
   // Only the ids are kept, without slack: such records are many.
   s.log.shrink();

@@ -233,6 +233,7 @@ void Run::follow(FaultUe& ue) {
   if (ue.failed) {
     note(-1, static_cast<int>(ue.place), "the session failed: " + ue.failed->describe());
     if (ue.failed->code == Errc::kResourceExhausted) ++ue.turned_away;
+    if (ue.failed->code == Errc::kInvalidArgument) ue.brings_context = true;
     ue.failed.reset();
   }
   if (ue.keep_alives != ue.comments) {

@@ -345,6 +345,175 @@ TEST(FaultsFound, what_ended_otherwise_elsewhere_does_not_end_what_the_ue_has) {
   expect_clean(world, ue);
 }
 
+// b goes on for a UE that is gone, and comes to other ids than a, which has it.
+void diverge_at_b(VirtualGnbs& world, VirtualUe& ue) {
+  world.cut("a", "b");
+  world.engine("b").sample_wrongly(true);  // as another engine may
+  ASSERT_TRUE(world.attach(ue, "b"));
+  world.clock.run_for(1ms);
+  world.leave(ue);
+  ASSERT_TRUE(world.attach(ue, "a"));
+  world.clock.run_for(3s);
+  ASSERT_EQ(world.node("b").find_session(ue.session)->role, node::Role::kServing);
+  ASSERT_EQ(ue.transcript.entries().back().by, NodeId("a"));
+  world.engine("b").sample_wrongly(false);
+  ue.brings_context = false;
+}
+
+TEST(FaultsFound, an_owner_that_hears_of_a_later_one_has_its_ids_for_a_ue_that_brings_none) {
+  VirtualGnbs world({.configure = [](node::NodeConfig& c) { c.mirrors = {NodeId("b")}; }});
+  VirtualUe& ue = talk(world, 400);
+  diverge_at_b(world, ue);
+  world.join("a", "b");  // a tells b what it decodes
+  world.clock.run_for(100ms);
+  EXPECT_EQ(world.engine("b").live_slots(), 0u);
+  world.clock.run_for(12s);
+  ASSERT_TRUE(world.attach(ue, "b"));
+  expect_whole(world, ue);
+  EXPECT_EQ(ue.transcript.entries().back().emitter, NodeId("b"));
+  expect_nothing_left(world);
+}
+
+TEST(FaultsFound, a_mirror_is_its_owners_copy_whatever_it_had_before) {
+  VirtualGnbs world({.configure = [](node::NodeConfig& c) {
+    c.mirrors = {NodeId("b")};
+    c.grace = 4s;
+  }});
+  VirtualUe& ue = talk(world, 400);
+  diverge_at_b(world, ue);
+  world.engine("b").sample_wrongly(true);
+  world.clock.run_for(2s);
+  ASSERT_EQ(world.node("b").find_session(ue.session)->role, node::Role::kMirror);
+  world.join("a", "b");
+  world.clock.run_for(1s);
+  const auto& there = world.node("b").find_session(ue.session)->log;
+  const auto& here = world.node("a").find_session(ue.session)->log;
+  EXPECT_EQ(here.agrees_until(0, there.ids()), there.size());
+  EXPECT_GT(there.generated() + 3, ue.received());
+}
+
+TEST(FaultsFound, what_a_fenced_gnb_decoded_alone_is_not_taken_for_what_the_ue_has) {
+  VirtualGnbs world({});
+  VirtualUe& ue = talk(world, 400);
+  diverge_at_b(world, ue);
+  world.join("a", "b");
+  world.node("b").on_message(NodeId("a"), wire::StaleEpoch{ue.session, Epoch(3), NodeId("a")});
+  world.clock.run_for(100ms);
+  ASSERT_TRUE(world.attach(ue, "b"));
+  expect_whole(world, ue);
+  EXPECT_EQ(ue.transcript.entries().back().emitter, NodeId("b"));
+  expect_nothing_left(world);
+}
+
+TEST(FaultsFound, a_gnb_that_gets_no_answer_asks_the_ue_for_its_ids) {
+  VirtualGnbs world({});
+  VirtualUe& ue = talk(world, 400);
+  diverge_at_b(world, ue);
+  world.join("a", "b");
+  world.node("b").on_message(NodeId("a"), wire::StaleEpoch{ue.session, Epoch(3), NodeId("a")});
+  world.clock.run_for(100ms);
+  world.delay_messages(wire::Message(std::in_place_type<wire::RetrieveUeContextRequest>).index(),
+                       60s);
+  const auto before = ue.received();
+  ASSERT_TRUE(world.attach(ue, "b"));
+  world.clock.run_for(10ms);
+  world.kill("a");
+  world.clock.run_for(3s);
+  ASSERT_TRUE(ue.failed);
+  EXPECT_EQ(ue.failed->code, Errc::kInvalidArgument);
+  EXPECT_EQ(ue.received(), before);
+  EXPECT_EQ(world.engine("b").live_slots(), 0u);
+  ue.failed.reset();
+  ue.brings_context = true;
+  ASSERT_TRUE(world.attach(ue, "b"));
+  expect_whole(world, ue);
+}
+
+TEST(FaultsFound, who_decoded_for_a_relay_asks_for_the_ids_when_its_ue_comes_back_without) {
+  VirtualGnbs world({.scheme = "detour"});
+  VirtualUe& ue = talk(world, 400);
+  world.hand_over(ue, "a", "b", 0s);
+  world.clock.run_for(1s);
+  ue.brings_context = false;
+  world.engine("b").sample_wrongly(true);
+  world.cut("a", "b");
+  world.clock.run_for(3s);
+  ASSERT_EQ(ue.transcript.entries().back().by, NodeId("b"));
+  ASSERT_EQ(world.node("a").find_session(ue.session)->role, node::Role::kServing);
+  const auto refused = world.attach(ue, "a");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Errc::kInvalidArgument);
+  ue.brings_context = true;
+  ASSERT_TRUE(world.attach(ue, "a"));
+  world.clock.run_for(3s);
+  expect_clean(world, ue);
+  const auto& log = world.node("a").find_session(ue.session)->log;
+  const auto ids = ue.context({"a", "b", "c"}).generated;
+  EXPECT_EQ(log.agrees_until(log.prompt_tokens(), ids), log.prompt_tokens() + ids.size());
+}
+
+TEST(FaultsFound, a_ue_without_ids_that_comes_back_from_a_target_before_it_went_on_is_served) {
+  for (const Duration stay : {5ms, 20ms, 60ms, 200ms}) {
+    VirtualGnbs world({});
+    VirtualUe& ue = talk(world);
+    ue.brings_context = false;
+    world.predict(ue, "a", "b", 200ms);
+    world.clock.run_for(200ms);
+    ASSERT_TRUE(world.attach(ue, "b"));
+    world.clock.run_for(stay);
+    const auto back = world.attach(ue, "a");
+    if (stay < 60ms && !back) {  // the claim is not answered yet
+      EXPECT_EQ(back.error().code, Errc::kInvalidArgument);
+      ue.brings_context = true;
+      ASSERT_TRUE(world.attach(ue, "a"));
+    } else {
+      ASSERT_TRUE(back);
+    }
+    expect_whole(world, ue);
+    expect_nothing_left(world);
+    if (testing::Test::HasFailure()) FAIL() << to_ms(stay) << " ms";
+  }
+}
+
+TEST(FaultsFound, a_mirror_that_knows_another_end_goes_on_from_what_the_ue_has) {
+  VirtualGnbs world(
+      {.scheme = "detour", .configure = [](node::NodeConfig& c) { c.mirrors = {NodeId("c")}; }});
+  VirtualUe& ue = talk(world, 100);
+  world.cut("a", "b");
+  world.cut("b", "c");
+  world.engine("b").sample_wrongly(true);
+  ASSERT_TRUE(world.attach(ue, "b"));
+  ASSERT_TRUE(world.clock.run_until(
+      [&] { return world.node("a").find_session(ue.session)->role == node::Role::kFinished; },
+      20s));
+  world.clock.run_for(10ms);
+  ASSERT_LT(ue.received(), 100u);
+  world.kill("b");
+  ASSERT_TRUE(world.attach(ue, "c"));
+  ASSERT_TRUE(world.clock.run_until([&] { return ue.finished || ue.failed; }, 20s));
+  EXPECT_EQ(ue.received(), 100u);
+  expect_clean(world, ue);
+}
+
+TEST(FaultsFound, a_relay_leaves_an_owner_that_decodes_on_other_ids_than_the_ues) {
+  VirtualGnbs world(
+      {.scheme = "detour", .configure = [](node::NodeConfig& c) { c.mirrors = {NodeId("c")}; }});
+  VirtualUe& ue = talk(world, 400);
+  world.cut("a", "b");
+  world.cut("b", "c");
+  world.engine("b").sample_wrongly(true);
+  ASSERT_TRUE(world.attach(ue, "b"));
+  world.clock.run_for(4s);
+  ASSERT_EQ(ue.transcript.entries().back().by, NodeId("b"));
+  world.kill("b");
+  ASSERT_EQ(world.node("a").find_session(ue.session)->role, node::Role::kServing);
+  ASSERT_TRUE(world.attach(ue, "c"));
+  world.clock.run_for(5s);
+  expect_clean(world, ue);
+  EXPECT_EQ(ue.transcript.entries().back().by, NodeId("c"));
+  EXPECT_EQ(world.engine("a").live_slots(), 0u);
+}
+
 TEST(FaultsFound, a_preparation_survives_the_late_word_of_a_third_gnb) {
   VirtualGnbs world({});
   VirtualUe& ue = talk(world);
