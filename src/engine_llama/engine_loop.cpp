@@ -90,18 +90,26 @@ void EngineLoop::settle_all() {
 // Whoever takes rows out of a session that decodes wants the newest as soon as it is told of it,
 // and a session whose rows have come wants to decode. If the next step began at once, they would
 // wait until its end.
+// Sessions that take one step a command ask for the next one after another: the first to ask would
+// have a step alone, and the others would wait for it.
 void EngineLoop::await_commands() {
-  for (int round = 0; round < kMostReactions; ++round) {
-    bool decoding = false, expected = false;
+  int singly = 0;
+  for (const auto& [id, slot] : slots_) singly += slot.steps_singly ? 1 : 0;
+  bool decoding = false;
+  for (int round = 0; round < kMostReactions + singly; ++round) {
+    bool expected = false;
+    decoding = false;
     for (auto& [id, slot] : slots_) {
       decoding = decoding || slot.decoding;
-      expected = std::exchange(slot.rows_moved, false) || expected;
+      expected = std::exchange(slot.rows_moved, false) || slot.steps_singly || expected;
     }
-    if (!decoding || !expected) return;
-    if (!mailbox_.take(incoming_, true, steady_now() + kReaction) || incoming_.empty()) return;
+    if (!decoding || !expected) break;
+    if (!mailbox_.take(incoming_, true, steady_now() + kReaction) || incoming_.empty()) break;
     take_commands();
     settle_all();
   }
+  if (!decoding) return;
+  for (auto& [id, slot] : slots_) slot.steps_singly = false;  // who has not asked by now waits
 }
 
 void EngineLoop::take_commands() {
@@ -281,6 +289,7 @@ Status EngineLoop::begin_decode(Slot& slot, command::Decode& command) {
                   "token id " + std::to_string(id) + " is outside the vocabulary");
     }
   }
+  slot.steps_singly = false;
   auto sampler = sampler_for(slot, p);
   if (!sampler) return tl::unexpected(sampler.error());
   slot.decoding.emplace(Decoding{std::move(p), std::move(*sampler), command.first_due});
@@ -404,7 +413,10 @@ Result<Sampled> EngineLoop::sample(Slot& slot, std::size_t row) {
   if (params.digest_logits) token.logits_digest = XXH3_64bits(logits.data(), logits.size_bytes());
   params.tokens.push_back(token.id);
   decoding.sampled += 1;
-  if (token.limit && !token.end_of_generation) slot.ended = std::move(slot.decoding);
+  if (token.limit && !token.end_of_generation) {
+    slot.steps_singly = decoding.sampled == 1;
+    slot.ended = std::move(slot.decoding);
+  }
   if (token.end_of_generation || token.limit) slot.decoding.reset();
   return token;
 }

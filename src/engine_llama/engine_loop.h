@@ -58,6 +58,7 @@ class EngineLoop {
     kv::Bytes rows;                 // of an export that is under way
     std::optional<RankMean> ranks;  // of a ranking by keys that is under way; `done` counts layers
     bool rows_moved = false;        // and whoever had them moved has more to say
+    bool steps_singly = false;      // its decode of one step has ended, another is likely
   };
 
   void take_commands();

@@ -248,6 +248,8 @@ class Node::Impl : public engine::EngineEvents {
 
   // --- shadow.cpp ---
   bool may_follow(const Session& s) const;
+  void note_id(Session& s);
+  session::Pace pace(const Session& s) const;
   void decode_shadow(Session& s, std::vector<TokenId> ahead);
   bool step_input_holds(const Session& s) const;
   void trim_ahead(Session& s);

@@ -80,6 +80,7 @@ void Node::Impl::begin_incoming(Session& s, const NodeId& source, const Attempt&
   if (s.shadowing) s.incoming->wait_for_step();
   s.agreed_counted = s.differed_counted = 0;
   s.last_id_at = ports.clock->now();
+  s.id_interval = {};
   s.met_at.reset();
 }
 
@@ -347,7 +348,7 @@ void Node::Impl::handle(const NodeId& peer, wire::TokenUpdate& m) {
       return;
     }
     if (s->role == Role::kPreparing) renew_incoming(*s);
-    if (!m.ids.empty()) s->last_id_at = ports.clock->now();
+    if (!m.ids.empty()) note_id(*s);
     // A gap cannot be closed here; the link's resynchronization does.
     if (!s->incoming->on_tokens(m)) return;
     if (m.finish != wire::FinishReason::kNone && ends_with(*s, m.first, m.ids, m.finish)) {

@@ -182,6 +182,7 @@ struct Session {
   TimePoint expected_at{};                    // predicted handover, at the target
   TimePoint progress_at{};                    // at the target: when rows or the status last came
   TimePoint last_id_at{};                     // at the target: when the source's last id came
+  Duration id_interval{0};                    // likewise: from one to the next, smoothed
   Seconds load{0};                            // at the target: T_load when the request came
   TimePoint lease_named{};                    // at the source: when a frame last renewed the lease
   std::map<NodeId, TokenPosition> mirrors;    // ids told (rule 16)

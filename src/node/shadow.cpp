@@ -2,6 +2,7 @@
 // the engine has time for it, and what becomes of a token that is there before the handover.
 
 #include <algorithm>
+#include <utility>
 
 #include "node/impl.h"
 
@@ -16,8 +17,24 @@ bool Node::Impl::may_follow(const Session& s) const {
     if (other == &s) return false;
     if (other->role == Role::kServing || other->role == Role::kArriving) return true;
     return other->role == Role::kPreparing && other->incoming && !other->incoming->follows() &&
-           !other->incoming->fronts_met();
+           !other->incoming->fronts_about_to_meet();
   });
+}
+
+// Smoothed over a few: one late id is no pace.
+void Node::Impl::note_id(Session& s) {
+  const TimePoint now = ports.clock->now();
+  const Duration interval = now - std::exchange(s.last_id_at, now);
+  s.id_interval = s.id_interval.count() == 0 ? interval : (3 * s.id_interval + interval) / 4;
+}
+
+session::Pace Node::Impl::pace(const Session& s) const {
+  const auto others = std::count_if(by_slot_.begin(), by_slot_.end(), [&s](const auto& entry) {
+    return entry.second != &s && (entry.second->decoding || entry.second->shadowing);
+  });
+  const auto batch = static_cast<std::uint32_t>(others) + 1;
+  return {ports.clock->now() - s.last_id_at, s.id_interval,
+          ports.engine->info().profile.decode_step(batch, s.front)};
 }
 
 // One step of an ordinary decode: the sampler and its state follow from the ids, as at any node.

@@ -47,7 +47,7 @@ class Node::Impl::TargetPortOf : public session::TargetPort {
   void truncate(TokenPosition front) override { ports_.engine->truncate(slot_, front); }
   TokenPosition prefill_budget() override { return node_.prefill_budget(session_); }
   bool may_follow() const override { return node_.may_follow(session_); }
-  Duration last_id_age() const override { return ports_.clock->now() - session_.last_id_at; }
+  session::Pace pace() const override { return node_.pace(session_); }
 
  private:
   template <class Which>

@@ -20,6 +20,8 @@ constexpr TokenPosition kMostBehind = 1;
 constexpr TokenPosition kFillRun = 256;
 // A follower is in step with its source while it is late by no more than this share of a step.
 constexpr double kInStep = 0.05;
+// From this many times the usual interval on, the source's ids come slower than a step here takes.
+constexpr double kSlowSource = 1.5;
 // Tokens that a follower samples before the source has confirmed the first of them.
 constexpr std::size_t kMostAhead = 2;
 
@@ -77,6 +79,10 @@ kv::Coverage TargetHandover::covered() const {
 
 bool TargetHandover::fronts_met() const {
   return covered().covers({0, known_end()});
+}
+
+bool TargetHandover::fronts_about_to_meet() const {
+  return covered().total() + setup_.block_tokens > known_end();
 }
 
 double TargetHandover::fraction() const {
@@ -215,6 +221,20 @@ void TargetHandover::decide_to_follow() {
   }
 }
 
+// How long after the source's next id a step would end that begins now. A source whose ids are far
+// apart decodes others at the same time, and so does this engine where it follows them, too; small
+// differences are what the measured steps vary by.
+Seconds TargetHandover::lateness() const {
+  const Pace pace = port_.pace();
+  Seconds step = setup_.step;
+  Seconds interval = std::max(setup_.interval, setup_.step);
+  if (to_seconds(pace.interval) > kSlowSource * interval) {
+    interval = to_seconds(pace.interval);
+    step = std::max(step, pace.step);
+  }
+  return to_seconds(pace.age) + step - interval;
+}
+
 // The step over the last known id, or over the token sampled after it.
 void TargetHandover::follow() {
   const auto ahead = static_cast<TokenPosition>(ahead_.size());
@@ -222,8 +242,7 @@ void TargetHandover::follow() {
   if (!follows_ || front_ + 1 != next || next > setup_.last_position) return;
   if (ahead > 0 && !may_go_ahead()) return;
   if (!steps_are_exact()) counts_.inexact = true;
-  const Seconds late =
-      to_seconds(port_.last_id_age()) + setup_.step - std::max(setup_.interval, setup_.step);
+  const Seconds late = lateness();
   if (ahead == 0 && !status_known_ && late > kInStep * setup_.step) {
     // The row of this position may well be here before a step could end.
     const bool waits = kv_coming_ && front_ >= setup_.plan.recompute_end;

@@ -49,6 +49,13 @@
 
 namespace pallas::session {
 
+// How the source's ids come, and how long a step over the next one would take here.
+struct Pace {
+  Duration age{0};       // of the last id
+  Duration interval{0};  // from one to the next, as seen; 0: not known
+  Seconds step{0};       // with the other sessions that decode here now
+};
+
 class TargetPort {
  public:
   virtual ~TargetPort() = default;
@@ -66,8 +73,7 @@ class TargetPort {
   virtual TokenPosition prefill_budget() = 0;
   // Steps may be spent on following now; asked before each.
   virtual bool may_follow() const = 0;
-  // How long the last id of the source has been known.
-  virtual Duration last_id_age() const = 0;
+  virtual Pace pace() const = 0;
 };
 
 // What a step of decode_next() sampled.
@@ -139,6 +145,8 @@ class TargetHandover {
   wire::FinishReason finish() const { return finish_; }
   // Covered: [0, end of known ids - 1) is in the cache or staged.
   bool fronts_met() const;
+  // The same but for less than a block, as it is between a new id and its row.
+  bool fronts_about_to_meet() const;
   // How much of that is, 0 to 1.
   double fraction() const;
   wire::HeldAttempt held() const;
@@ -203,6 +211,7 @@ class TargetHandover {
   void decide_to_follow();
   void follow();
   bool may_go_ahead() const;
+  Seconds lateness() const;
   void check_shadow();
   void cut_kv();
   bool may_collect() const;

@@ -593,6 +593,7 @@ void Run::check_waste() {
       const double at = to_seconds(e.at).count();
       if (at > ended) break;
       if (is_fault(e.kind) || "ue-" + std::to_string(e.ue + 1) != p.ue) continue;
+      if (e.at < script_.ues[static_cast<std::size_t>(e.ue)].opens_at) continue;  // it has no UE
       const bool there = name(e.b) == p.target;
       switch (e.kind) {
         case FaultKind::kPredict:

@@ -59,7 +59,7 @@ class HandoverWorld : public session::SourcePort {
     void truncate(TokenPosition front) override;
     TokenPosition prefill_budget() override { return world_.budget_; }
     bool may_follow() const override { return world_.may_follow_; }
-    Duration last_id_age() const override { return world_.id_age_; }
+    session::Pace pace() const override { return {world_.id_age_, {}, {}}; }
 
     bool busy() const { return !computing_.empty() || !attaching_.empty() || decoding_; }
     // Ends the running command, or `at_most` positions of it. `sampled` of a step that samples.

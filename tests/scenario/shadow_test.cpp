@@ -333,6 +333,43 @@ TEST(ShadowDecoding, on_recomputed_kv_of_a_fast_session_never_contradicts_the_so
   EXPECT_TRUE(report.exact || report.shadow_differed > 0);
 }
 
+// Four that leave at once: the source takes one step for all of them, and each one's row has its
+// turn on the link after its id.
+TEST(ShadowDecoding, of_a_group_gives_most_of_them_their_token_at_once) {
+  for (const Duration phase : kDelays) {
+    SCOPED_TRACE(to_ms(phase));
+    auto options = with(Shadow::kIdle);
+    options.link.rate = BytesPerSecond(271 * 32);  // SmolLM2-135M over 50 Mbit/s, on one core
+    options.engine.info.profile.decode = {
+        {1, 0, Seconds(0.023)}, {2, 0, Seconds(0.04)}, {4, 0, Seconds(0.075)}};
+    const auto configure = options.configure;
+    options.configure = [configure](auto& c) {
+      configure(c);
+      c.t_max = 30s;
+    };
+    VirtualGnbs world(options);
+    std::vector<VirtualUe*> ues;
+    for (int i = 0; i < 4; ++i) {
+      ues.push_back(&world.open("a", 200, [](auto& p) { p.max_tokens = 800; }));
+    }
+    world.clock.run_for(1s);
+    for (VirtualUe* ue : ues) world.predict(*ue, "a", "b", 20s);
+    world.clock.run_for(20s + phase);
+    for (VirtualUe* ue : ues) world.hand_over(*ue, "a", "b", 0s);
+    world.clock.run_for(1s);
+    std::vector<double> status_ms;
+    for (const node::HandoverReport& report : world.node("b").handovers()) {
+      EXPECT_TRUE(report.exact);
+      status_ms.push_back(report.status_ms.value_or(1000));
+    }
+    ASSERT_EQ(status_ms.size(), 4u);
+    std::sort(status_ms.begin(), status_ms.end());
+    EXPECT_LT(status_ms[2], 5);
+    for (VirtualUe* ue : ues) expect_whole(world, *ue);
+    expect_nothing_left(world);
+  }
+}
+
 TEST(ShadowDecoding, stays_away_where_the_engine_does_not_claim_exact_steps) {
   auto options = with(Shadow::kAlways);
   options.engine.info.capabilities.exact_single_step = false;

@@ -86,10 +86,11 @@ class TargetRecorder : public TargetPort {
   void truncate(TokenPosition front) override { commands.push_back({'t', {front, front}}); }
   TokenPosition prefill_budget() override { return budget; }
   bool may_follow() const override { return idle; }
-  Duration last_id_age() const override { return age; }
+  Pace pace() const override { return {age, interval, step}; }
   bool idle = false;
   TokenPosition budget = 1000;
-  Duration age{0};
+  Duration age{0}, interval{0};
+  Seconds step{0};
   std::vector<wire::Message> sent;
   std::vector<Command> commands;
   Scattered part;              // the last
