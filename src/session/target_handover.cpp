@@ -22,6 +22,8 @@ constexpr TokenPosition kFillRun = 256;
 constexpr double kInStep = 0.05;
 // From this many times the usual interval on, the source's ids come slower than a step here takes.
 constexpr double kSlowSource = 1.5;
+// One of several that are followed may be late by this share of the interval.
+constexpr double kInTurn = 0.25;
 // Tokens that a follower samples before the source has confirmed the first of them.
 constexpr std::size_t kMostAhead = 2;
 
@@ -221,18 +223,19 @@ void TargetHandover::decide_to_follow() {
   }
 }
 
-// How long after the source's next id a step would end that begins now. A source whose ids are far
-// apart decodes others at the same time, and so does this engine where it follows them, too; small
-// differences are what the measured steps vary by.
-Seconds TargetHandover::lateness() const {
+// How long after the source's next id a step would end that begins now, and what of it is usual. A
+// source whose ids are far apart decodes others at the same time, and so does this engine where it
+// follows them, too: not all fit into one step, but who is a little late every time does not fall
+// behind.
+TargetHandover::Lateness TargetHandover::lateness() const {
   const Pace pace = port_.pace();
-  Seconds step = setup_.step;
-  Seconds interval = std::max(setup_.interval, setup_.step);
-  if (to_seconds(pace.interval) > kSlowSource * interval) {
-    interval = to_seconds(pace.interval);
-    step = std::max(step, pace.step);
+  const Seconds interval = to_seconds(pace.interval);
+  const Seconds usual = std::max(setup_.interval, setup_.step);
+  const Seconds age = to_seconds(pace.age);
+  if (interval > kSlowSource * usual) {
+    return {age + std::max(setup_.step, pace.step) - interval, kInTurn * interval};
   }
-  return to_seconds(pace.age) + step - interval;
+  return {age + setup_.step - usual, kInStep * setup_.step};
 }
 
 // The step over the last known id, or over the token sampled after it.
@@ -242,8 +245,8 @@ void TargetHandover::follow() {
   if (!follows_ || front_ + 1 != next || next > setup_.last_position) return;
   if (ahead > 0 && !may_go_ahead()) return;
   if (!steps_are_exact()) counts_.inexact = true;
-  const Seconds late = lateness();
-  if (ahead == 0 && !status_known_ && late > kInStep * setup_.step) {
+  const auto [late, usual] = lateness();
+  if (ahead == 0 && !status_known_ && late > usual) {
     // The row of this position may well be here before a step could end.
     const bool waits = kv_coming_ && front_ >= setup_.plan.recompute_end;
     if (waits && setup_.row_wire > Seconds(0) && late > 1.5 * setup_.row_wire) {

@@ -211,7 +211,10 @@ class TargetHandover {
   void decide_to_follow();
   void follow();
   bool may_go_ahead() const;
-  Seconds lateness() const;
+  struct Lateness {
+    Seconds late, usual;
+  };
+  Lateness lateness() const;
   void check_shadow();
   void cut_kv();
   bool may_collect() const;

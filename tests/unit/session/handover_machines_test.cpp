@@ -623,7 +623,7 @@ TEST_F(Follower, that_is_late_takes_the_step_without_sampling_and_is_in_step_wit
 
 TEST_F(Follower, of_a_source_that_decodes_others_too_has_more_time_for_a_step) {
   for (const auto& [step, command] :
-       {std::pair(Seconds(0.05), 'd'), std::pair(Seconds(0.07), 'r')}) {
+       {std::pair(Seconds(0.07), 'd'), std::pair(Seconds(0.09), 'r')}) {
     auto target = make_follower();
     port.age = std::chrono::milliseconds(15);
     port.interval = std::chrono::milliseconds(75);
