@@ -192,7 +192,7 @@ void Run::open(std::size_t place) {
     made->brings_context = settings.brings_context;
     made->cell = gnb;
     made->opened = true;
-    made->last_sign = made->alone_since = clock().now();
+    made->opened_at = made->last_sign = made->alone_since = clock().now();
   };
   world_.open(name(gnb), request);
   if (made->failed && made->received() == 0) {
@@ -593,7 +593,8 @@ void Run::check_waste() {
       const double at = to_seconds(e.at).count();
       if (at > ended) break;
       if (is_fault(e.kind) || "ue-" + std::to_string(e.ue + 1) != p.ue) continue;
-      if (e.at < script_.ues[static_cast<std::size_t>(e.ue)].opens_at) continue;  // it has no UE
+      const auto place = static_cast<std::size_t>(e.ue);
+      if (place >= world_.ues().size() || TimePoint(e.at) < ue(place).opened_at) continue;
       const bool there = name(e.b) == p.target;
       switch (e.kind) {
         case FaultKind::kPredict:

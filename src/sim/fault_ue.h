@@ -26,6 +26,7 @@ class FaultUe : public Ue {
 
   // Where it is and what it does about it (sim/fault_run.cpp).
   bool opened = false;
+  TimePoint opened_at{};
   bool refused = false;  // the request was: there is no session
   bool away = false;     // it left without a word
   int cell = 0;
