@@ -115,7 +115,8 @@ std::string quoted(const std::string& text) {
 std::string number(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
-  return fmt::format("{}", value);  // shortest text that reads back the same; "5" reads as 5
+  // The shortest text that reads back the same; "5" reads as 5. "-0" would read as 0.
+  return fmt::format("{}", value == 0 ? 0.0 : value);
 }
 
 std::string text_of(const SettingValue& value) {

@@ -251,6 +251,14 @@ TEST(GnbConfig, every_whole_time_is_printed_as_it_was_given) {
   }
 }
 
+TEST(GnbConfig, a_site_at_minus_zero_is_printed_as_zero) {
+  GnbConfig config;
+  ASSERT_TRUE(add_site(config, "west=6,-0"));
+  GnbConfig back;
+  ASSERT_TRUE(read_toml(back, to_toml(config), "gnb.toml"));
+  EXPECT_EQ(to_toml(back), to_toml(config));
+}
+
 struct BadToml {
   const char* text;
   const char* message;  // begins with
