@@ -273,7 +273,9 @@ void Node::Impl::pump_stream(Session& s) {
   const TimePoint now = ports.clock->now();
   while (s.next_to_write < s.log.generated()) {
     if (const auto wait = write_wait(s)) {
-      arm(s.hold, *wait, s, [this](Session& live) { write_own(live); });
+      arm(s.hold, *wait, s, [this](Session& live) {
+        if (live.role == Role::kServing) write_own(live);  // else it has gone on, or ended
+      });
       return;
     }
     const TokenIndex i = s.next_to_write++;
